@@ -1,0 +1,105 @@
+#include <map>
+
+#include "arrays.hpp"
+#include "execution.hpp"
+#include "targets.hpp"
+#include "taxolearn/klr/problem.hpp"
+
+namespace taxolearn::python {
+namespace {
+
+template <class Value>
+Value choose(const char* argument, const std::string& name, const std::map<std::string, Value>& names) {
+  const auto found = names.find(name);
+  if (found != names.end()) return found->second;
+  std::string expected;
+  for (const auto& entry : names) expected += (expected.empty() ? "\"" : ", \"") + entry.first + "\"";
+  require(false, argument, " is \"", name, "\", expected one of ", expected);
+  return names.begin()->second;
+}
+
+const std::map<std::string, Method> methods{
+    {"lbfgs", Method::lbfgs}, {"ncg", Method::nonlinear_cg}, {"newton", Method::newton}};
+const std::map<std::string, State> states{
+    {"auto", State::automatic}, {"coefficients", State::coefficients}, {"weights", State::weights}};
+const std::map<std::string, Precision> precisions{
+    {"auto", Precision::automatic}, {"single", Precision::single}, {"double", Precision::double_}};
+const std::map<std::string, Output> outputs{{"predictor", Output::predictor},
+                                            {"probability", Output::probability},
+                                            {"log_probability", Output::log_probability}};
+
+py::dict as_dict(Result&& result) {
+  py::dict timings;
+  timings["setup"] = result.timings.setup;
+  timings["products"] = result.timings.products;
+  timings["likelihood"] = result.timings.likelihood;
+  timings["vectors"] = result.timings.vectors;
+  timings["certificate"] = result.timings.certificate;
+  timings["total"] = result.timings.total;
+  py::dict out;
+  out["status"] = status_name(result.status);
+  out["iterations"] = result.iterations;
+  out["products"] = result.products;
+  out["objective"] = result.objective;
+  out["gap"] = result.gap;
+  out["relative_gap"] = result.relative_gap;
+  out["algorithm"] = result.algorithm;
+  out["state"] = result.state;
+  out["precision"] = result.precision;
+  out["timings"] = timings;
+  out["intercepts"] = py::array_t<double>(static_cast<py::ssize_t>(result.intercepts.size()), result.intercepts.data());
+  out["weights"] = as_array(std::move(result.weights));
+  return out;
+}
+
+py::dict fit_linear(const py::object& X, const py::array& targets, Index n_classes, const py::object& sample_weight,
+                    double variance, double sigma2, const std::string& method, const std::string& state,
+                    const std::string& precision, double tol, int max_iter, int history,
+                    const py::object& start_weights, int n_threads, const py::object& progress) {
+  const Input input = as_input(X);
+  const HeldSoftmax softmax(targets, n_classes, sample_weight);
+  Problem problem;
+  problem.X = input.view;
+  problem.likelihood = softmax.likelihood.get();
+  problem.variance = variance;
+  problem.sigma2 = sigma2;
+  Settings settings;
+  settings.method = choose("method", method, methods);
+  settings.state = choose("state", state, states);
+  settings.precision = choose("precision", precision, precisions);
+  settings.tolerance = tol;
+  settings.max_iterations = max_iter;
+  settings.history = history;
+  Start start;
+  start.weights = as_vector<double>("start_weights", start_weights, (input_features(input.view) + 1) * n_classes);
+  Result result;
+  run(n_threads, progress, [&](const Execution& execution) { result = fit(problem, settings, start, execution); });
+  return as_dict(std::move(result));
+}
+
+py::array_t<double> predict_linear(const py::object& X, const py::array& weights, const py::object& intercepts,
+                                   const std::string& output, int n_threads) {
+  const Input input = as_input(X);
+  const DenseView<const double> W = as_matrix<double>("weights", weights);
+  const double* const b = as_vector<double>("intercepts", intercepts, W.cols);
+  const Output kind = choose("output", output, outputs);
+  py::array_t<double> out({input_rows(input.view), W.cols});
+  const DenseView<double> to(out.mutable_data(), out.shape(0), out.shape(1));
+  run(n_threads, py::none(), [&](const Execution& execution) { predict(input.view, W, b, kind, to, execution); });
+  return out;
+}
+
+}  // namespace
+
+void bind_klr(py::module_& module) {
+  module.def("fit_linear", &fit_linear, "Fits kernel logistic regression with a linear kernel.", py::kw_only(),
+             py::arg("X"), py::arg("targets"), py::arg("n_classes"), py::arg("sample_weight") = py::none(),
+             py::arg("variance"), py::arg("sigma2"), py::arg("method") = "lbfgs", py::arg("state") = "auto",
+             py::arg("precision") = "auto", py::arg("tol") = 1e-6, py::arg("max_iter") = 1000, py::arg("history") = 5,
+             py::arg("start_weights") = py::none(), py::arg("n_threads") = 1, py::arg("progress") = py::none());
+  module.def("predict_linear", &predict_linear, "Predictors, probabilities or their logarithms.", py::kw_only(),
+             py::arg("X"), py::arg("weights"), py::arg("intercepts"), py::arg("output") = "predictor",
+             py::arg("n_threads") = 1);
+}
+
+}  // namespace taxolearn::python

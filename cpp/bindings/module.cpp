@@ -1,0 +1,28 @@
+#include <pybind11/pybind11.h>
+
+#include "taxolearn/base/check.hpp"
+#include "taxolearn/base/parallel.hpp"
+
+namespace py = pybind11;
+
+namespace taxolearn::python {
+void bind_linear(py::module_& module);
+void bind_softmax(py::module_& module);
+void bind_klr(py::module_& module);
+}  // namespace taxolearn::python
+
+PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
+  module.doc() = "Numerical core of taxolearn";
+  module.attr("simd_level") = TAXOLEARN_SIMD_LEVEL;
+  module.def("available_threads", &taxolearn::available_threads, "Threads that OpenMP would use by default.");
+  py::register_local_exception_translator([](std::exception_ptr pointer) {
+    try {
+      if (pointer) std::rethrow_exception(pointer);
+    } catch (const taxolearn::InvalidArgument& error) {
+      py::set_error(PyExc_ValueError, error.what());
+    }
+  });
+  taxolearn::python::bind_linear(module);
+  taxolearn::python::bind_softmax(module);
+  taxolearn::python::bind_klr(module);
+}

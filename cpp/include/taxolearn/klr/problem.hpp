@@ -1,0 +1,96 @@
+// Kernel logistic regression: what to solve, how, and what came out.
+//
+//   Phi(alpha) = f(u) + 1/2 alpha . u,   u = K alpha,   K = (variance X X^T + sigma2 1 1^T) for every class,
+//
+// with f the likelihood's loss. In weights: u = Z W with Z = [sqrt(variance) X, sigma 1], W = Z^T alpha and
+// Phi = f(Z W) + 1/2 |W|^2.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "taxolearn/base/matrix.hpp"
+#include "taxolearn/base/parallel.hpp"
+#include "taxolearn/likelihood/likelihood.hpp"
+#include "taxolearn/operators/input.hpp"
+#include "taxolearn/solver/minimize.hpp"
+
+namespace taxolearn {
+
+struct Problem {
+  InputView X;                             ///< n x d
+  const Likelihood* likelihood = nullptr;  ///< of n rows and C classes
+  double variance = 1.0;                   ///< of the linear kernel, > 0
+  double sigma2 = 1.0;                     ///< prior variance of the intercepts, >= 0; 0 means no intercepts
+};
+
+enum class Method { lbfgs, nonlinear_cg, newton };
+
+/// The vectors that the solver works on. Both give the same iterates, up to rounding.
+enum class State {
+  automatic,     ///< the smaller one
+  coefficients,  ///< alpha, n x C, in the kernel's metric
+  weights,       ///< W, (d + 1) x C
+};
+
+/// Precision of the kernel products. Points and sums are in double precision always.
+enum class Precision {
+  automatic,  ///< single for large problems, double once single has come to its limit
+  single,
+  double_,
+};
+
+struct Settings {
+  Method method = Method::lbfgs;
+  State state = State::automatic;
+  Precision precision = Precision::automatic;
+  double tolerance = 1e-6;  ///< on the certified gap relative to the objective
+  int max_iterations = 1000;
+  int history = 5;
+};
+
+/// Where to begin. Both null: at zero.
+struct Start {
+  const double* coefficients = nullptr;  ///< alpha, n x C
+  const double* weights = nullptr;       ///< coef (d x C) followed by the intercepts (C)
+};
+
+/// Seconds by phase.
+struct Timings {
+  double setup = 0.0;        ///< arranging the inputs, allocating
+  double products = 0.0;     ///< kernel products
+  double likelihood = 0.0;   ///< residuals and line searches
+  double vectors = 0.0;      ///< inner products and combinations
+  double certificate = 0.0;  ///< final weights and their gap in double precision
+  double total = 0.0;
+};
+
+struct Result {
+  Status status = Status::max_iter;
+  int iterations = 0;
+  int products = 0;           ///< kernel products of any precision, those of the certificate included
+  double objective = 0.0;     ///< Phi at the weights returned
+  double gap = 0.0;           ///< certified in double precision: Phi - min Phi <= gap
+  double relative_gap = 0.0;  ///< gap / objective
+  std::string algorithm;      ///< of the kernel products: sparse, dense or stored
+  std::string state;          ///< coefficients or weights
+  std::string precision;      ///< of the last products: single or double
+  Timings timings;
+  Matrix<double> weights;  ///< d x C: u(x) = weights^T x + intercepts
+  std::vector<double> intercepts;
+};
+
+/// What a problem of this kind means by `automatic`.
+State choose_state(const Problem& problem, const Settings& settings);
+
+/// Fits and certifies. Throws InvalidArgument for bad input and Interrupted when the monitor says so;
+/// everything else is told by Result::status.
+Result fit(const Problem& problem, const Settings& settings, const Start& start, const Execution& execution);
+
+enum class Output { predictor, probability, log_probability };
+
+/// out (rows of X x C) = u(x) = weights^T x + intercepts, or its softmax, or the logarithm of that.
+void predict(const InputView& X, DenseView<const double> weights, const double* intercepts, Output output,
+             DenseView<double> out, const Execution& execution);
+
+}  // namespace taxolearn

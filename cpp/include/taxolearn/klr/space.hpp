@@ -1,0 +1,114 @@
+// The two search spaces of kernel logistic regression: dual coefficients and primal weights.
+//
+// Both keep the point in double precision and everything that enters or leaves a kernel product in precision
+// T. What differs is what a vector is; what they share, the predictors u (n x C) and the work on them, is in
+// PredictorSpace.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "taxolearn/klr/problem.hpp"
+#include "taxolearn/operators/operator.hpp"
+#include "taxolearn/solver/space.hpp"
+
+namespace taxolearn {
+
+/// Search space over predictors; owns u and knows how to step along a direction whose image is known.
+template <class T>
+class PredictorSpace : public SearchSpace {
+ public:
+  LineValue line(double step) override;
+  void move(double step) override;
+  const Matrix<double>& predictors() const { return u_; }
+
+ protected:
+  PredictorSpace(const Problem& problem, const Execution& execution, Result& result);
+
+  virtual const T* image() const = 0;        ///< of the direction, n x C
+  virtual void move_point(double step) = 0;  ///< the vector, without its predictors
+
+  /// Residuals at the current predictors, block by block: body(first element, number of elements, residual).
+  /// Returns the sum of the losses and of what the body returns.
+  template <class Body>
+  LinePoint residuals(const Body& body) const;
+
+  const Problem& problem_;
+  Execution execution_;
+  Result& result_;
+  Matrix<double> u_;
+  double point_square_ = 0.0;     ///< |x|^2
+  double point_direction_ = 0.0;  ///< <x, direction>
+  double direction_square_ = 0.0;
+};
+
+template <class T>
+class CoefficientSpace final : public PredictorSpace<T> {
+ public:
+  CoefficientSpace(const Problem& problem, int slots, const Execution& execution, Result& result);
+
+  /// Moves to the given coefficients (n x C): one product.
+  void start(const Matrix<double>& coefficients);
+  Matrix<double>& coefficients() { return alpha_; }
+
+  double gradient(int slot) override;
+  std::vector<double> inner(int slot, const std::vector<int>& others) override;
+  void combine(const std::vector<double>& coefficients, int into) override;
+
+  /// out = K S, both n x C: one product.
+  void kernel(const double* S, double* out);
+
+  /// A slot's coefficients and their image.
+  Buffer<T>& slot(int k) { return coefficients_[static_cast<std::size_t>(k)]; }
+  Buffer<T>& slot_image(int k) { return images_[static_cast<std::size_t>(k)]; }
+
+  /// Makes the vector in a slot, written from outside with its image, the direction.
+  void use_direction(int slot);
+
+  /// M_ii + sigma2.
+  std::vector<double> kernel_diagonal() const;
+
+ protected:
+  const T* image() const override { return images_[static_cast<std::size_t>(direction_)].data(); }
+  void move_point(double step) override;
+
+ private:
+  void multiply(const T* S, T* out);
+
+  std::unique_ptr<Operator<T>> operator_;
+  Matrix<double> alpha_;
+  std::vector<Buffer<T>> coefficients_;  ///< per slot, n x C
+  std::vector<Buffer<T>> images_;        ///< K times these
+  int direction_ = 0;
+};
+
+template <class T>
+class WeightSpace final : public PredictorSpace<T> {
+ public:
+  WeightSpace(const Problem& problem, int slots, const Execution& execution, Result& result);
+
+  /// Moves to the given weights ((d + 1) x C): half a product.
+  void start(const Matrix<double>& weights);
+  Matrix<double>& weights() { return W_; }
+
+  double gradient(int slot) override;
+  std::vector<double> inner(int slot, const std::vector<int>& others) override;
+  void combine(const std::vector<double>& coefficients, int into) override;
+
+ protected:
+  const T* image() const override { return image_.data(); }
+  void move_point(double step) override;
+
+ private:
+  void project(const T* S, double* out);  ///< out = Z^T S, (d + 1) x C
+  void expand(const double* W, T* out);   ///< out = Z W, n x C
+
+  std::unique_ptr<FeatureOperator<T>> operator_;
+  Matrix<double> W_;
+  std::vector<Buffer<double>> slots_;  ///< (d + 1) x C each
+  Buffer<T> image_;                    ///< n x C: of the direction; between directions, the residual
+  Buffer<T> feature_scratch_;          ///< d x C
+  int direction_ = 0;
+};
+
+}  // namespace taxolearn

@@ -1,0 +1,51 @@
+// The contract of a likelihood: everything the fit asks about labels, row by row.
+//
+// f(u) = sum_i f_i(u_i) is a convex loss of the predictors u (n x C). A likelihood knows labels and weights,
+// never inputs. All functions work on a block of consecutive rows, given as a contiguous row-major array of
+// doubles that fits a cache; the caller runs blocks in parallel. The duality gap needs no conjugate: see
+// klr/fit.hpp.
+#pragma once
+
+#include "taxolearn/base/matrix.hpp"
+
+namespace taxolearn {
+
+/// Value and first two derivatives of a function of the step length.
+struct LinePoint {
+  double value = 0.0;
+  double slope = 0.0;
+  double curvature = 0.0;
+
+  LinePoint& operator+=(const LinePoint& other) {
+    value += other.value;
+    slope += other.slope;
+    curvature += other.curvature;
+    return *this;
+  }
+};
+
+class Likelihood {
+ public:
+  virtual ~Likelihood() = default;
+
+  virtual Index rows() const = 0;
+  virtual Index classes() const = 0;
+
+  /// Replaces predictors u by the residual df/du; returns the sum of the losses.
+  virtual double residual(Index first, Index count, double* u) const = 0;
+
+  /// Derivatives of t -> f(u + t du) at t = 0. Overwrites u.
+  virtual LinePoint line(Index first, Index count, double* u, const double* du) const = 0;
+
+  /// Replaces predictors u by the state that the three functions below need (for softmax the probabilities).
+  virtual void curve(Index first, Index count, double* u) const = 0;
+
+  /// x <- V x and x <- V^T x, where V V^T is the Hessian of f, block diagonal with a C x C block per row.
+  virtual void root(Index first, Index count, const double* state, double* x) const = 0;
+  virtual void root_transposed(Index first, Index count, const double* state, double* x) const = 0;
+
+  /// out = diagonal of V^T V.
+  virtual void root_diagonal(Index first, Index count, const double* state, double* out) const = 0;
+};
+
+}  // namespace taxolearn

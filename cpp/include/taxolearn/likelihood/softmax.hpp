@@ -1,0 +1,50 @@
+// Multinomial logistic loss f_i(u_i) = s_i (logsumexp(u_i) - y_i . u_i) with weights s_i >= 0 and targets y_i
+// that are distributions over the classes: one class each, or soft.
+//
+// Residual: s_i (pi_i - y_i). Hessian root (Seeger 2008, 5.1): V_i = sqrt(s_i) (I - pi_i 1^T)
+// diag(pi_i)^{1/2}.
+#pragma once
+
+#include <cstdint>
+
+#include "taxolearn/likelihood/likelihood.hpp"
+
+namespace taxolearn {
+
+/// Replaces each of count rows of length classes by its softmax; log_sums (may be null) gets logsumexp of
+/// each row.
+void softmax_rows(Index count, Index classes, double* u, double* log_sums);
+
+/// Replaces each row by its log softmax.
+void log_softmax_rows(Index count, Index classes, double* u);
+
+/// Views: labels or targets, and weights, must outlive the object.
+class Softmax final : public Likelihood {
+ public:
+  /// One class per row; weights (length n) may be null for all ones.
+  Softmax(const std::int32_t* labels, Index rows, Index classes, const double* weights);
+
+  /// Soft targets (n x C): rows are nonnegative and sum to one.
+  Softmax(DenseView<const double> targets, const double* weights);
+
+  Index rows() const override { return rows_; }
+  Index classes() const override { return classes_; }
+  double residual(Index first, Index count, double* u) const override;
+  LinePoint line(Index first, Index count, double* u, const double* du) const override;
+  void curve(Index first, Index count, double* u) const override;
+  void root(Index first, Index count, const double* state, double* x) const override;
+  void root_transposed(Index first, Index count, const double* state, double* x) const override;
+  void root_diagonal(Index first, Index count, const double* state, double* out) const override;
+
+ private:
+  double weight(Index i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }
+  double target_dot(Index i, const double* x) const;
+
+  const std::int32_t* labels_ = nullptr;
+  DenseView<const double> targets_;
+  const double* weights_ = nullptr;
+  Index rows_ = 0;
+  Index classes_ = 0;
+};
+
+}  // namespace taxolearn

@@ -1,0 +1,35 @@
+// The inputs X (n x d) as the user holds them, and exact double-precision products with blocks of their rows.
+//
+// These serve prediction, the final weights and the certificate of a fit. The iterations of a fit use an
+// operator (operators/operator.hpp), which may rearrange and round its copy of X.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "taxolearn/base/matrix.hpp"
+
+namespace taxolearn {
+
+using InputView =
+    std::variant<SparseView<float, std::int32_t>, SparseView<float, std::int64_t>, SparseView<double, std::int32_t>,
+                 SparseView<double, std::int64_t>, DenseView<const float>, DenseView<const double>>;
+
+Index input_rows(const InputView& X);
+Index input_features(const InputView& X);
+
+/// Number of stored entries: the nonzeros of a sparse matrix, n d of a dense one.
+Index input_entries(const InputView& X);
+
+/// out = X[first : first + out.rows] W, with W (d x C) and out (rows x C). Serial.
+void expand_rows(const InputView& X, Index first, DenseView<const double> W, DenseView<double> out);
+
+/// W[:, columns] += X[first : first + S.rows]^T S[:, columns] for the columns column .. column + count.
+/// Serial; calls on different columns may run at the same time.
+void project_columns(const InputView& X, Index first, DenseView<const double> S, Index column, Index count,
+                     DenseView<double> W);
+
+/// out[i] = |x_i|^2.
+void squared_norms(const InputView& X, double* out);
+
+}  // namespace taxolearn

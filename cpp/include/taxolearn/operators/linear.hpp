@@ -1,0 +1,56 @@
+// The linear kernel M = variance * X X^T on sparse or dense inputs (Seeger 2008, appendix D.3).
+//
+// Three algorithms, chosen by cost and named by algorithm():
+//   sparse  X (X^T S) as two row gathers, over X and over X^T, both kept (4 C flops per nonzero)
+//   dense   X (X^T S) as two matrix products (4 n d C flops)
+//   stored  X X^T computed once (2 n^2 C flops): for few rows
+// The one parameter theta is log variance.
+#pragma once
+
+#include <memory>
+
+#include "taxolearn/operators/operator.hpp"
+
+namespace taxolearn {
+
+/// What every linear operator does the same way, from the inputs themselves. Holds a view: the inputs must
+/// outlive it.
+template <class T>
+class Linear : public FeatureOperator<T> {
+ public:
+  Linear(const InputView& X, double variance);
+
+  Index rows() const override;
+  Index features() const override { return input_features(X_); }
+  void apply_cross(const InputView& Xnew, DenseView<const T> S, DenseView<T> out, const Execution& execution) override;
+  void diag(double* out) const override;
+  Index parameters() const override { return 1; }
+  void bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient, const Execution& execution) override;
+  void select(const std::vector<Index>& rows) override;
+
+ protected:
+  virtual void arrange() = 0;  ///< makes the operator's own copy of the active rows
+
+  Index source(Index i) const { return selected_.empty() ? i : selected_[static_cast<std::size_t>(i)]; }
+
+  InputView X_;
+  double variance_;
+  std::vector<Index> selected_;  ///< active rows of X; empty means all
+};
+
+enum class LinearAlgorithm { automatic, sparse, dense, stored };
+
+/// The operator for kernel products n x m -> n x m. Sparse inputs know `sparse` and `stored`, dense ones
+/// `dense` and `stored`.
+template <class T>
+std::unique_ptr<Operator<T>> make_linear(const InputView& X, double variance, LinearAlgorithm algorithm,
+                                         const Execution& execution);
+
+/// The operator whose features are Z = sqrt(variance) X, in the order of the inputs' columns.
+template <class T>
+std::unique_ptr<FeatureOperator<T>> make_linear_features(const InputView& X, double variance);
+
+/// What `automatic` stands for.
+LinearAlgorithm choose_linear_algorithm(const InputView& X);
+
+}  // namespace taxolearn

@@ -1,0 +1,40 @@
+// variance * X X^T for sparse X by row gathers. linear.hpp says when it is chosen.
+#pragma once
+
+#include "taxolearn/operators/gather.hpp"
+#include "taxolearn/operators/linear.hpp"
+
+namespace taxolearn {
+
+/// How the columns of X are arranged in the operator's own copy.
+enum class FeatureOrder {
+  given,    ///< as in the inputs: for products with weights
+  compact,  ///< most frequent first, those of a single row folded into a diagonal: for kernel products only
+};
+
+template <class T>
+class SparseLinear final : public Linear<T> {
+ public:
+  SparseLinear(const InputView& X, double variance, FeatureOrder order);
+
+  void apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) override;
+  void project(DenseView<const T> S, DenseView<T> W, const Execution& execution) override;
+  void expand(DenseView<const T> W, DenseView<T> out, const T* shift, const Execution& execution) override;
+  std::string algorithm() const override { return "sparse"; }
+
+ protected:
+  void arrange() override;
+
+ private:
+  template <class V, class I>
+  void arrange(const SparseView<V, I>& X);
+
+  FeatureOrder order_;
+  GatherMatrix<T> by_row_;      ///< active rows, columns arranged
+  GatherMatrix<T> by_feature_;  ///< its transpose
+  Buffer<T> diagonal_;          ///< per row, the sum of squares over features that no other row has; may be empty
+  Buffer<T> row_panel_;         ///< n x panel width
+  Buffer<T> feature_panel_;     ///< kept features x panel width
+};
+
+}  // namespace taxolearn

@@ -1,0 +1,62 @@
+// Minimizers in a search space: limited-memory BFGS and nonlinear conjugate gradients. One kernel product an
+// iteration; the line search is free of products (Seeger 2008, 5.1.2).
+#pragma once
+
+#include <functional>
+
+#include "taxolearn/solver/space.hpp"
+
+namespace taxolearn {
+
+enum class Status {
+  converged,  ///< the certified relative gap is at most the tolerance
+  max_iter,   ///< iterations used up
+  stalled,    ///< the gap stopped falling: the limit of the arithmetic
+};
+
+const char* status_name(Status status);
+
+struct MinimizeSettings {
+  double tolerance = 1e-6;  ///< on the gap relative to the objective
+  int max_iterations = 1000;
+  int history = 5;    ///< pairs kept by L-BFGS
+  int patience = 40;  ///< iterations without a new best gap before it counts as stalled
+};
+
+struct MinimizeResult {
+  Status status = Status::max_iter;
+  int iterations = 0;
+  double objective = 0.0;
+  double gap = 0.0;
+};
+
+/// Called after every iteration.
+using Report = std::function<void(const MinimizeResult&)>;
+
+/// Slots a space must offer: 2 history + 1.
+int lbfgs_slots(int history);
+MinimizeResult lbfgs(SearchSpace& space, const MinimizeSettings& settings, const Report& report);
+
+/// Polak-Ribiere with restarts; three slots.
+constexpr int nonlinear_cg_slots = 3;
+MinimizeResult nonlinear_cg(SearchSpace& space, const MinimizeSettings& settings, const Report& report);
+
+/// Step length at which the slope of the convex function line() vanishes, to a tenth of its value at zero: a
+/// few safeguarded Newton steps from `start`. Returns 0 if no step lowers the objective.
+double line_search(SearchSpace& space, double slope_at_zero, double start);
+
+/// Decides when to stop from the sequence of gaps.
+class Convergence {
+ public:
+  explicit Convergence(const MinimizeSettings& settings) : settings_(settings) {}
+
+  /// Records an iterate; true when it is time to stop, with the reason in result.status.
+  bool done(MinimizeResult& result);
+
+ private:
+  const MinimizeSettings& settings_;
+  double best_ = -1.0;
+  int since_best_ = 0;
+};
+
+}  // namespace taxolearn

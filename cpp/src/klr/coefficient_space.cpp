@@ -1,0 +1,122 @@
+#include "predictor_space.hpp"
+#include "taxolearn/operators/linear.hpp"
+
+namespace taxolearn {
+
+template <class T>
+CoefficientSpace<T>::CoefficientSpace(const Problem& problem, int slots, const Execution& execution, Result& result)
+    : PredictorSpace<T>(problem, execution, result),
+      alpha_(this->u_.rows(), this->u_.cols()),
+      coefficients_(static_cast<std::size_t>(slots)),
+      images_(static_cast<std::size_t>(slots)) {
+  const Stopwatch watch(result.timings.setup);
+  operator_ = make_linear<T>(problem.X, problem.variance, LinearAlgorithm::automatic, execution);
+  result.algorithm = operator_->algorithm();
+  for (auto& slot : coefficients_) slot.resize(static_cast<std::size_t>(alpha_.size()));
+  for (auto& slot : images_) slot.resize(static_cast<std::size_t>(alpha_.size()));
+}
+
+template <class T>
+void CoefficientSpace<T>::multiply(const T* S, T* out) {
+  const Stopwatch watch(this->result_.timings.products);
+  ++this->result_.products;
+  const DenseView<const T> from(S, alpha_.rows(), alpha_.cols());
+  std::vector<double> sums(static_cast<std::size_t>(alpha_.cols()));
+  column_sums(from, sums.data(), this->execution_);
+  std::vector<T> shift(sums.size());
+  for (std::size_t c = 0; c < sums.size(); ++c) shift[c] = static_cast<T>(this->problem_.sigma2 * sums[c]);
+  operator_->apply(from, DenseView<T>(out, alpha_.rows(), alpha_.cols()), shift.data(), this->execution_);
+}
+
+template <class T>
+void CoefficientSpace<T>::kernel(const double* S, double* out) {
+  Buffer<T>& from = coefficients_.back();
+  Buffer<T>& to = images_.back();
+  std::transform(S, S + alpha_.size(), from.begin(), [](double value) { return static_cast<T>(value); });
+  multiply(from.data(), to.data());
+  std::copy(to.begin(), to.end(), out);
+}
+
+template <class T>
+void CoefficientSpace<T>::start(const Matrix<double>& coefficients) {
+  alpha_ = coefficients;
+  kernel(alpha_.data(), this->u_.data());
+}
+
+template <class T>
+double CoefficientSpace<T>::gradient(int slot) {
+  T* const out = coefficients_[static_cast<std::size_t>(slot)].data();
+  LinePoint sums;
+  {
+    const Stopwatch watch(this->result_.timings.likelihood);
+    sums = this->residuals([&](Index first, Index count, const double* residual) {
+      const ConstArray<double> alpha(alpha_.data() + first, count);
+      Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>(out + first, count) =
+          (alpha + ConstArray<double>(residual, count)).template cast<T>();
+      return (alpha * ConstArray<double>(this->u_.data() + first, count)).sum();
+    });
+  }
+  this->point_square_ = sums.slope;
+  multiply(out, images_[static_cast<std::size_t>(slot)].data());
+  return sums.value + 0.5 * this->point_square_;
+}
+
+template <class T>
+std::vector<double> CoefficientSpace<T>::inner(int slot, const std::vector<int>& others) {
+  const Stopwatch watch(this->result_.timings.vectors);
+  return inner_products(images_[static_cast<std::size_t>(slot)].data(), coefficients_, others, alpha_.size(),
+                        this->execution_);
+}
+
+template <class T>
+void CoefficientSpace<T>::combine(const std::vector<double>& coefficients, int into) {
+  const Stopwatch watch(this->result_.timings.vectors);
+  T* const vector = coefficients_[static_cast<std::size_t>(into)].data();
+  T* const vector_image = images_[static_cast<std::size_t>(into)].data();
+  // One pass writes the direction and its image and takes the two products the line search needs.
+  const LinePoint sums =
+      parallel_sum<LinePoint>(Blocks(alpha_.size(), vector_block), this->execution_, [&](Index first, Index count) {
+        thread_local Buffer<double> sum, sum_image;
+        sum.resize(static_cast<std::size_t>(count));
+        sum_image.resize(static_cast<std::size_t>(count));
+        combine_block(coefficients, coefficients_, first, count, sum.data());
+        combine_block(coefficients, images_, first, count, sum_image.data());
+        std::copy(sum.begin(), sum.end(), vector + first);
+        std::copy(sum_image.begin(), sum_image.end(), vector_image + first);
+        LinePoint part;
+        const Array du(sum_image.data(), count);
+        part.value = (ConstArray<double>(alpha_.data() + first, count) * du).sum();
+        part.slope = (Array(sum.data(), count) * du).sum();
+        return part;
+      });
+  direction_ = into;
+  this->point_direction_ = sums.value;
+  this->direction_square_ = sums.slope;
+}
+
+template <class T>
+void CoefficientSpace<T>::use_direction(int slot) {
+  direction_ = slot;
+  this->point_direction_ = dot(alpha_.data(), image(), alpha_.size(), this->execution_);
+  this->direction_square_ =
+      dot(coefficients_[static_cast<std::size_t>(slot)].data(), image(), alpha_.size(), this->execution_);
+}
+
+template <class T>
+std::vector<double> CoefficientSpace<T>::kernel_diagonal() const {
+  std::vector<double> diagonal(static_cast<std::size_t>(alpha_.rows()));
+  operator_->diag(diagonal.data());
+  for (double& value : diagonal) value += this->problem_.sigma2;
+  return diagonal;
+}
+
+template <class T>
+void CoefficientSpace<T>::move_point(double step) {
+  axpy(step, coefficients_[static_cast<std::size_t>(direction_)].data(), alpha_.data(), alpha_.size(),
+       this->execution_);
+}
+
+template class CoefficientSpace<float>;
+template class CoefficientSpace<double>;
+
+}  // namespace taxolearn

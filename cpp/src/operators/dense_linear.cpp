@@ -1,0 +1,135 @@
+#include "taxolearn/operators/dense_linear.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "taxolearn/base/check.hpp"
+
+namespace taxolearn {
+namespace {
+
+constexpr Index rows_per_block = 512;
+constexpr Index columns_per_block = 128;
+constexpr Index segments_wanted = 8;  // enough blocks to keep the threads busy when there are few columns
+
+template <class T>
+using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using ConstMap = Eigen::Map<const RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
+template <class T>
+using Map = Eigen::Map<RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
+
+template <class T>
+ConstMap<T> block(const DenseView<const T>& A, Index row, Index rows, Index column, Index columns) {
+  return ConstMap<T>(A.row(row) + column, rows, columns, Eigen::OuterStride<>(A.stride));
+}
+
+template <class T>
+Map<T> block(const DenseView<T>& A, Index row, Index rows, Index column, Index columns) {
+  return Map<T>(A.row(row) + column, rows, columns, Eigen::OuterStride<>(A.stride));
+}
+
+}  // namespace
+
+template <class T>
+void multiply(DenseView<const T> A, DenseView<const T> S, DenseView<T> out, T scale, const T* shift,
+              const Execution& execution) {
+  const Blocks blocks(A.rows, rows_per_block);
+  parallel_for(blocks.number(), execution, [&](Index b) {
+    auto result = block(out, blocks.first(b), blocks.length(b), 0, S.cols);
+    result.noalias() =
+        scale * (block(A, blocks.first(b), blocks.length(b), 0, A.cols) * block(S, 0, S.rows, 0, S.cols));
+    if (shift != nullptr) result.rowwise() += Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>>(shift, S.cols);
+  });
+}
+
+template <class T>
+DenseLinear<T>::DenseLinear(const InputView& X, double variance) : Linear<T>(X, variance) {
+  arrange();
+}
+
+template <class T>
+void DenseLinear<T>::arrange() {
+  std::visit(
+      [this](const auto& X) {
+        using View = std::decay_t<decltype(X)>;
+        if constexpr (std::is_same_v<View, DenseView<const T>>) {
+          if (this->selected_.empty()) {
+            own_ = X;
+            return;
+          }
+        }
+        if constexpr (std::is_same_v<View, DenseView<const float>> || std::is_same_v<View, DenseView<const double>>) {
+          copy_.resize(static_cast<std::size_t>(this->rows() * X.cols));
+          for (Index i = 0; i < this->rows(); ++i) {
+            const auto* from = X.row(this->source(i));
+            std::transform(from, from + X.cols, copy_.data() + i * X.cols,
+                           [](auto value) { return static_cast<T>(value); });
+          }
+          own_ = DenseView<const T>(copy_.data(), this->rows(), X.cols);
+        }
+      },
+      this->X_);
+}
+
+template <class T>
+void DenseLinear<T>::project_scaled(DenseView<const T> S, T scale, DenseView<T> W, const Execution& execution) {
+  // Blocks of columns are independent; with few of them the rows are cut into segments whose sums are added
+  // in order.
+  const Blocks columns(S.cols, columns_per_block);
+  const Index segments = std::clamp<Index>(segments_wanted / std::max<Index>(columns.number(), 1), 1,
+                                           std::max<Index>(S.rows / rows_per_block, 1));
+  const Blocks rows(S.rows, (S.rows + segments - 1) / segments);
+  partial_.resize(static_cast<std::size_t>(rows.number() * W.rows * W.cols));
+  const auto partial = [&](Index segment) {
+    return DenseView<T>(partial_.data() + segment * W.rows * W.cols, W.rows, W.cols);
+  };
+  parallel_for(columns.number() * rows.number(), execution, [&](Index task) {
+    const Index segment = task % rows.number();
+    const Index first = columns.first(task / rows.number());
+    const Index width = columns.length(task / rows.number());
+    block(partial(segment), 0, W.rows, first, width).noalias() =
+        block(own_, rows.first(segment), rows.length(segment), 0, own_.cols).transpose() *
+        block(S, rows.first(segment), rows.length(segment), first, width);
+  });
+  auto result = block(W, 0, W.rows, 0, W.cols);
+  result = scale * block(partial(0), 0, W.rows, 0, W.cols);
+  for (Index segment = 1; segment < rows.number(); ++segment) {
+    result += scale * block(partial(segment), 0, W.rows, 0, W.cols);
+  }
+}
+
+template <class T>
+void DenseLinear<T>::project(DenseView<const T> S, DenseView<T> W, const Execution& execution) {
+  require_shape("S", S, this->rows(), S.cols);
+  require_shape("W", W, this->features(), S.cols);
+  project_scaled(S, static_cast<T>(std::sqrt(this->variance_)), W, execution);
+}
+
+template <class T>
+void DenseLinear<T>::expand(DenseView<const T> W, DenseView<T> out, const T* shift, const Execution& execution) {
+  require_shape("W", W, this->features(), W.cols);
+  require_shape("out", out, this->rows(), W.cols);
+  multiply(own_, W, out, static_cast<T>(std::sqrt(this->variance_)), shift, execution);
+}
+
+template <class T>
+void DenseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) {
+  require_shape("S", S, this->rows(), S.cols);
+  require_shape("out", out, this->rows(), S.cols);
+  weights_.resize(static_cast<std::size_t>(this->features() * S.cols));
+  const DenseView<T> weights(weights_.data(), this->features(), S.cols);
+  project_scaled(S, T(1), weights, execution);
+  multiply<T>(own_, weights, out, static_cast<T>(this->variance_), shift, execution);
+}
+
+#define TAXOLEARN_INSTANTIATE(T)                                                                               \
+  template void multiply(DenseView<const T>, DenseView<const T>, DenseView<T>, T, const T*, const Execution&); \
+  template class DenseLinear<T>;
+TAXOLEARN_INSTANTIATE(float)
+TAXOLEARN_INSTANTIATE(double)
+#undef TAXOLEARN_INSTANTIATE
+
+}  // namespace taxolearn

@@ -1,0 +1,153 @@
+#include "taxolearn/operators/gather.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace taxolearn {
+namespace {
+
+constexpr Index rows_per_pack = 256;
+constexpr Index work_per_block = 4096;  // nonzeros and rows: tens of microseconds
+
+/// Rows first .. last of the product, with the panel width known to the compiler.
+template <class T, int Width>
+void gather_rows(const Index* offsets, const std::int32_t* indices, const T* values, Index first, Index last,
+                 const T* panel, const GatherTarget<T>& target) {
+  using Row = Eigen::Array<T, Width, 1>;
+  using RowMap = Eigen::Map<const Row>;
+  for (Index i = first; i < last; ++i) {
+    Row even = Row::Zero();
+    Row odd = Row::Zero();
+    Index k = offsets[i];
+    const Index end = offsets[i + 1];
+    for (; k + 1 < end; k += 2) {
+      even += values[k] * RowMap(panel + indices[k] * Index{Width});
+      odd += values[k + 1] * RowMap(panel + indices[k + 1] * Index{Width});
+    }
+    if (k < end) even += values[k] * RowMap(panel + indices[k] * Index{Width});
+    even += odd;
+    if (target.diagonal != nullptr) even += target.diagonal[i] * RowMap(target.self + i * Width);
+    even *= target.scale;
+    T* out = target.out.row(i);
+    if (target.shift != nullptr) {
+      for (Index c = 0; c < target.columns; ++c) out[c] = even[c] + target.shift[c];
+    } else if (target.columns == Width) {
+      Eigen::Map<Row>{out} = even;
+    } else {
+      std::memcpy(out, even.data(), static_cast<std::size_t>(target.columns) * sizeof(T));
+    }
+  }
+}
+
+template <class T>
+using RowKernel = void (*)(const Index*, const std::int32_t*, const T*, Index, Index, const T*, const GatherTarget<T>&);
+
+template <class T>
+RowKernel<T> kernel_for(Index width) {
+  switch (width) {
+    case 8:
+      return gather_rows<T, 8>;
+    case 16:
+      return gather_rows<T, 16>;
+    case 24:
+      return gather_rows<T, 24>;
+    case 32:
+      return gather_rows<T, 32>;
+    case 40:
+      return gather_rows<T, 40>;
+    case 48:
+      return gather_rows<T, 48>;
+    case 56:
+      return gather_rows<T, 56>;
+    case 64:
+      return gather_rows<T, 64>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+template <class T>
+Index panel_width() {
+  constexpr Index packet = Eigen::internal::packet_traits<T>::size;
+  return std::clamp<Index>(4 * packet, panel_granularity, 64);
+}
+
+template <class T>
+Index panel_width_for(Index m) {
+  const Index panels = (m + panel_width<T>() - 1) / panel_width<T>();
+  if (panels <= 1) return (m + panel_granularity - 1) / panel_granularity * panel_granularity;
+  const Index even = (m + panels - 1) / panels;
+  return (even + panel_granularity - 1) / panel_granularity * panel_granularity;
+}
+
+template <class T>
+GatherMatrix<T>::GatherMatrix(std::vector<Index> offsets, std::vector<std::int32_t> indices, std::vector<T> values)
+    : offsets_(std::move(offsets)), indices_(std::move(indices)), values_(std::move(values)) {
+  assert(!offsets_.empty() && offsets_.back() == static_cast<Index>(indices_.size()));
+  block_begin_.push_back(0);
+  Index work = 0;
+  for (Index i = 0; i < rows(); ++i) {
+    work += offsets_[static_cast<std::size_t>(i) + 1] - offsets_[static_cast<std::size_t>(i)] + 4;
+    if (work >= work_per_block || i + 1 == rows()) {
+      block_begin_.push_back(i + 1);
+      work = 0;
+    }
+  }
+}
+
+template <class T>
+void GatherMatrix<T>::gather(const T* panel, Index width, const GatherTarget<T>& target,
+                             const Execution& execution) const {
+  const RowKernel<T> kernel = kernel_for<T>(width);
+  assert(kernel != nullptr && target.columns <= width);
+  parallel_for(static_cast<Index>(block_begin_.size()) - 1, execution, [&](Index block) {
+    const auto b = static_cast<std::size_t>(block);
+    kernel(offsets_.data(), indices_.data(), values_.data(), block_begin_[b], block_begin_[b + 1], panel, target);
+  });
+}
+
+template <class T>
+GatherMatrix<T> GatherMatrix<T>::transposed(Index columns) const {
+  std::vector<Index> offsets(static_cast<std::size_t>(columns) + 1, 0);
+  for (const std::int32_t j : indices_) ++offsets[static_cast<std::size_t>(j) + 1];
+  for (std::size_t j = 0; j < static_cast<std::size_t>(columns); ++j) offsets[j + 1] += offsets[j];
+  std::vector<Index> next(offsets.begin(), offsets.end() - 1);
+  std::vector<std::int32_t> indices(indices_.size());
+  std::vector<T> values(values_.size());
+  for (Index i = 0; i < rows(); ++i) {
+    for (Index k = offsets_[static_cast<std::size_t>(i)]; k < offsets_[static_cast<std::size_t>(i) + 1]; ++k) {
+      const auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(indices_[static_cast<std::size_t>(k)])]++);
+      indices[at] = static_cast<std::int32_t>(i);
+      values[at] = values_[static_cast<std::size_t>(k)];
+    }
+  }
+  return GatherMatrix(std::move(offsets), std::move(indices), std::move(values));
+}
+
+template <class T>
+void pack_panel(DenseView<const T> S, Index first, Index columns, Index width, T* panel, const Execution& execution) {
+  const Blocks blocks(S.rows, rows_per_pack);
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    for (Index i = blocks.first(block); i < blocks.first(block) + blocks.length(block); ++i) {
+      const T* from = S.row(i) + first;
+      T* to = panel + i * width;
+      std::copy(from, from + columns, to);
+      std::fill(to + columns, to + width, T(0));
+    }
+  });
+}
+
+#define TAXOLEARN_INSTANTIATE(T)            \
+  template Index panel_width<T>();          \
+  template Index panel_width_for<T>(Index); \
+  template class GatherMatrix<T>;           \
+  template void pack_panel(DenseView<const T>, Index, Index, Index, T*, const Execution&);
+TAXOLEARN_INSTANTIATE(float)
+TAXOLEARN_INSTANTIATE(double)
+#undef TAXOLEARN_INSTANTIATE
+
+}  // namespace taxolearn

@@ -1,0 +1,170 @@
+#include "taxolearn/operators/sparse_linear.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "taxolearn/base/check.hpp"
+
+namespace taxolearn {
+namespace {
+
+template <class View>
+struct is_sparse_view : std::false_type {};
+template <class V, class I>
+struct is_sparse_view<SparseView<V, I>> : std::true_type {};
+
+/// new_index[j] for every column with two or more entries, most frequent first; -1 for the others.
+std::vector<std::int32_t> compact_numbers(const std::vector<std::int32_t>& counts, Index& kept) {
+  const std::int32_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+  std::vector<Index> begin(static_cast<std::size_t>(most) + 2, 0);  // counting sort, descending
+  for (const std::int32_t count : counts) {
+    if (count >= 2) ++begin[static_cast<std::size_t>(most - count) + 1];
+  }
+  for (std::size_t k = 1; k < begin.size(); ++k) begin[k] += begin[k - 1];
+  kept = begin.back();
+  std::vector<std::int32_t> numbers(counts.size(), -1);
+  for (std::size_t j = 0; j < counts.size(); ++j) {
+    if (counts[j] >= 2) numbers[j] = static_cast<std::int32_t>(begin[static_cast<std::size_t>(most - counts[j])]++);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+template <class T>
+SparseLinear<T>::SparseLinear(const InputView& X, double variance, FeatureOrder order)
+    : Linear<T>(X, variance), order_(order) {
+  constexpr Index most = std::numeric_limits<std::int32_t>::max();
+  require(input_rows(X) <= most && input_features(X) <= most, "X has shape (", input_rows(X), ", ", input_features(X),
+          "), expected at most ", most, " rows and columns");
+  arrange();
+}
+
+template <class T>
+void SparseLinear<T>::arrange() {
+  std::visit(
+      [this](const auto& X) {
+        if constexpr (is_sparse_view<std::decay_t<decltype(X)>>::value) {
+          arrange(X);
+        } else {
+          assert(false && "sparse inputs expected");
+        }
+      },
+      this->X_);
+}
+
+template <class T>
+template <class V, class I>
+void SparseLinear<T>::arrange(const SparseView<V, I>& X) {
+  const Index n = this->rows();
+  const auto d = static_cast<std::size_t>(X.cols);
+  const bool compact = order_ == FeatureOrder::compact;
+  Index kept = X.cols;
+  Index nonzeros = 0;
+  std::vector<std::int32_t> numbers;
+  if (compact) {
+    std::vector<std::int32_t> counts(d, 0);
+    for (Index i = 0; i < n; ++i) {
+      const Index row = this->source(i);
+      for (I k = X.offsets[row]; k < X.offsets[row + 1]; ++k) ++counts[static_cast<std::size_t>(X.columns[k])];
+    }
+    numbers = compact_numbers(counts, kept);
+    for (const std::int32_t count : counts) nonzeros += count >= 2 ? count : 0;
+    diagonal_.assign(static_cast<std::size_t>(n), T(0));
+  } else {
+    for (Index i = 0; i < n; ++i)
+      nonzeros += static_cast<Index>(X.offsets[this->source(i) + 1] - X.offsets[this->source(i)]);
+  }
+  std::vector<Index> offsets(static_cast<std::size_t>(n) + 1, 0);
+  std::vector<std::int32_t> indices(static_cast<std::size_t>(nonzeros));
+  std::vector<T> values(static_cast<std::size_t>(nonzeros));
+  std::size_t at = 0;
+  for (Index i = 0; i < n; ++i) {
+    const Index row = this->source(i);
+    double alone = 0.0;
+    for (I k = X.offsets[row]; k < X.offsets[row + 1]; ++k) {
+      const auto column = static_cast<std::size_t>(X.columns[k]);
+      const std::int32_t number = compact ? numbers[column] : static_cast<std::int32_t>(column);
+      if (number < 0) {
+        alone += static_cast<double>(X.values[k]) * static_cast<double>(X.values[k]);
+        continue;
+      }
+      indices[at] = number;
+      values[at++] = static_cast<T>(X.values[k]);
+    }
+    if (compact) diagonal_[static_cast<std::size_t>(i)] = static_cast<T>(alone);
+    offsets[static_cast<std::size_t>(i) + 1] = static_cast<Index>(at);
+  }
+  by_row_ = GatherMatrix<T>(std::move(offsets), std::move(indices), std::move(values));
+  by_feature_ = by_row_.transposed(kept);
+}
+
+template <class T>
+void SparseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) {
+  require_shape("S", S, this->rows(), S.cols);
+  require_shape("out", out, S.rows, S.cols);
+  const Index width = panel_width_for<T>(S.cols);
+  row_panel_.resize(static_cast<std::size_t>(S.rows * width));
+  feature_panel_.resize(static_cast<std::size_t>(by_feature_.rows() * width));
+  for (Index first = 0; first < S.cols; first += width) {
+    const Index columns = std::min(width, S.cols - first);
+    pack_panel(S, first, columns, width, row_panel_.data(), execution);
+    GatherTarget<T> features;
+    features.out = DenseView<T>(feature_panel_.data(), by_feature_.rows(), width);
+    features.columns = width;
+    by_feature_.gather(row_panel_.data(), width, features, execution);
+    GatherTarget<T> result;
+    result.out = DenseView<T>(out.data + first, out.rows, columns, out.stride);
+    result.columns = columns;
+    result.scale = static_cast<T>(this->variance_);
+    result.shift = shift == nullptr ? nullptr : shift + first;
+    if (!diagonal_.empty()) {
+      result.diagonal = diagonal_.data();
+      result.self = row_panel_.data();
+    }
+    by_row_.gather(feature_panel_.data(), width, result, execution);
+  }
+}
+
+template <class T>
+void SparseLinear<T>::project(DenseView<const T> S, DenseView<T> W, const Execution& execution) {
+  assert(order_ == FeatureOrder::given);
+  require_shape("S", S, this->rows(), S.cols);
+  require_shape("W", W, this->features(), S.cols);
+  const Index width = panel_width_for<T>(S.cols);
+  row_panel_.resize(static_cast<std::size_t>(S.rows * width));
+  for (Index first = 0; first < S.cols; first += width) {
+    GatherTarget<T> target;
+    target.columns = std::min(width, S.cols - first);
+    target.out = DenseView<T>(W.data + first, W.rows, target.columns, W.stride);
+    target.scale = static_cast<T>(std::sqrt(this->variance_));
+    pack_panel(S, first, target.columns, width, row_panel_.data(), execution);
+    by_feature_.gather(row_panel_.data(), width, target, execution);
+  }
+}
+
+template <class T>
+void SparseLinear<T>::expand(DenseView<const T> W, DenseView<T> out, const T* shift, const Execution& execution) {
+  assert(order_ == FeatureOrder::given);
+  require_shape("W", W, this->features(), W.cols);
+  require_shape("out", out, this->rows(), W.cols);
+  const Index width = panel_width_for<T>(W.cols);
+  feature_panel_.resize(static_cast<std::size_t>(W.rows * width));
+  for (Index first = 0; first < W.cols; first += width) {
+    GatherTarget<T> target;
+    target.columns = std::min(width, W.cols - first);
+    target.out = DenseView<T>(out.data + first, out.rows, target.columns, out.stride);
+    target.scale = static_cast<T>(std::sqrt(this->variance_));
+    target.shift = shift == nullptr ? nullptr : shift + first;
+    pack_panel(W, first, target.columns, width, feature_panel_.data(), execution);
+    by_row_.gather(feature_panel_.data(), width, target, execution);
+  }
+}
+
+template class SparseLinear<float>;
+template class SparseLinear<double>;
+
+}  // namespace taxolearn

@@ -1,0 +1,243 @@
+#include "taxolearn/solver/minimize.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <numeric>
+
+namespace taxolearn {
+namespace {
+
+constexpr double slope_reduction = 0.1;
+constexpr int line_search_steps = 30;
+constexpr double line_search_growth = 10.0;
+
+/// Inner products between slots, kept up to date as slots change.
+class Gram {
+ public:
+  explicit Gram(int slots)
+      : values_(Eigen::MatrixXd::Zero(slots, slots)), filled_(static_cast<std::size_t>(slots), 0) {}
+
+  /// The slot was written anew: ask the space for its row.
+  void measure(SearchSpace& space, int slot) {
+    filled_[static_cast<std::size_t>(slot)] = 1;
+    std::vector<int> others;
+    for (int k = 0; k < values_.rows(); ++k) {
+      if (filled_[static_cast<std::size_t>(k)] != 0) others.push_back(k);
+    }
+    const std::vector<double> row = space.inner(slot, others);
+    for (std::size_t k = 0; k < others.size(); ++k) {
+      values_(slot, others[k]) = row[k];
+      values_(others[k], slot) = row[k];
+    }
+  }
+
+  /// The slot became the combination c: its row follows from the others, without touching a vector.
+  void combine(int slot, const Eigen::VectorXd& c) {
+    const Eigen::VectorXd row = values_ * c;
+    const double square = c.dot(row);
+    values_.row(slot) = row.transpose();
+    values_.col(slot) = row;
+    values_(slot, slot) = square;
+    filled_[static_cast<std::size_t>(slot)] = 1;
+  }
+
+  double operator()(const Eigen::VectorXd& a, const Eigen::VectorXd& b) const { return a.dot(values_ * b); }
+  double operator()(int a, int b) const { return values_(a, b); }
+
+ private:
+  Eigen::MatrixXd values_;
+  std::vector<char> filled_;
+};
+
+/// One step of L-BFGS: s = step * slot(direction), y = slot(after) - slot(before).
+struct Pair {
+  int direction;
+  double step;
+  int before;
+  int after;
+};
+
+/// d = -H g by the two-loop recursion, on coefficients over slots.
+Eigen::VectorXd two_loop(const Gram& gram, const std::deque<Pair>& pairs, int gradient, Eigen::Index slots) {
+  const auto unit = [slots](int k) { return Eigen::VectorXd(Eigen::VectorXd::Unit(slots, k)); };
+  const auto s = [&](const Pair& pair) { return Eigen::VectorXd(pair.step * unit(pair.direction)); };
+  const auto y = [&](const Pair& pair) { return Eigen::VectorXd(unit(pair.after) - unit(pair.before)); };
+  Eigen::VectorXd q = -unit(gradient);
+  if (pairs.empty()) return q;
+  std::vector<double> a(pairs.size());
+  for (std::size_t k = pairs.size(); k-- > 0;) {
+    a[k] = gram(s(pairs[k]), q) / gram(s(pairs[k]), y(pairs[k]));
+    q -= a[k] * y(pairs[k]);
+  }
+  const Pair& last = pairs.back();
+  q *= gram(s(last), y(last)) / gram(y(last), y(last));
+  for (std::size_t k = 0; k < pairs.size(); ++k) {
+    const double b = gram(y(pairs[k]), q) / gram(s(pairs[k]), y(pairs[k]));
+    q += (a[k] - b) * s(pairs[k]);
+  }
+  return q;
+}
+
+std::vector<double> as_vector(const Eigen::VectorXd& c) { return std::vector<double>(c.data(), c.data() + c.size()); }
+
+MinimizeResult start(SearchSpace& space, Gram& gram, int gradient) {
+  MinimizeResult result;
+  result.objective = space.gradient(gradient);
+  gram.measure(space, gradient);
+  result.gap = 0.5 * gram(gradient, gradient);
+  return result;
+}
+
+/// Line search along the direction, move, new gradient: the part that both methods share. False if no step
+/// was found.
+bool advance(SearchSpace& space, Gram& gram, double slope, double first_step, int gradient, double& step,
+             MinimizeResult& result) {
+  step = line_search(space, slope, first_step);
+  if (step == 0.0) return false;
+  space.move(step);
+  result.objective = space.gradient(gradient);
+  gram.measure(space, gradient);
+  result.gap = 0.5 * gram(gradient, gradient);
+  ++result.iterations;
+  return true;
+}
+
+}  // namespace
+
+const char* status_name(Status status) {
+  switch (status) {
+    case Status::converged:
+      return "converged";
+    case Status::max_iter:
+      return "max_iter";
+    case Status::stalled:
+      return "stalled";
+  }
+  return "unknown";
+}
+
+bool Convergence::done(MinimizeResult& result) {
+  if (!std::isfinite(result.gap) || !std::isfinite(result.objective)) {
+    result.status = Status::stalled;
+    return true;
+  }
+  if (result.gap <= settings_.tolerance * std::abs(result.objective)) {
+    result.status = Status::converged;
+    return true;
+  }
+  if (best_ < 0.0 || result.gap < best_) {
+    best_ = result.gap;
+    since_best_ = 0;
+  } else if (++since_best_ >= settings_.patience) {
+    result.status = Status::stalled;
+    return true;
+  }
+  if (result.iterations >= settings_.max_iterations) {
+    result.status = Status::max_iter;
+    return true;
+  }
+  return false;
+}
+
+double line_search(SearchSpace& space, double slope_at_zero, double start) {
+  if (!(slope_at_zero < 0.0)) return 0.0;
+  double low = 0.0;    // slope < 0 here
+  double high = -1.0;  // slope > 0 here, once known
+  double step = start;
+  for (int k = 0; k < line_search_steps; ++k) {
+    const LineValue point = space.line(step);
+    if (!std::isfinite(point.slope) || !std::isfinite(point.value)) {
+      high = step;
+      step = 0.5 * (low + high);
+      continue;
+    }
+    if (std::abs(point.slope) <= slope_reduction * std::abs(slope_at_zero)) return step;
+    (point.slope < 0.0 ? low : high) = step;
+    double next = step - point.slope / point.curvature;
+    if (high < 0.0) {
+      if (!(next > low) || next > line_search_growth * low) next = line_search_growth * low;
+    } else if (!(next > low) || !(next < high)) {
+      next = 0.5 * (low + high);
+    }
+    step = next;
+  }
+  return low;
+}
+
+int lbfgs_slots(int history) { return 2 * history + 1; }
+
+MinimizeResult lbfgs(SearchSpace& space, const MinimizeSettings& settings, const Report& report) {
+  // Slots 0 .. m-1 hold directions, m .. 2m gradients, both used in turn; the slot that a new vector takes
+  // belongs to the pair that leaves the history at that moment.
+  const int m = settings.history;
+  const int slots = lbfgs_slots(m);
+  Gram gram(slots);
+  std::deque<Pair> pairs;
+  Convergence convergence(settings);
+  int gradient = m;
+  MinimizeResult result = start(space, gram, gradient);
+  for (int k = 0; !convergence.done(result); ++k) {
+    Eigen::VectorXd c = two_loop(gram, pairs, gradient, slots);
+    const auto slope_of = [&] { return gram(c, Eigen::VectorXd::Unit(slots, gradient)); };
+    if (!(slope_of() < 0.0)) {  // lost to rounding: start the history again
+      pairs.clear();
+      c = two_loop(gram, pairs, gradient, slots);
+    }
+    const double slope = slope_of();
+    const int direction = k % m;
+    const int next = m + (gradient - m + 1) % (m + 1);
+    space.combine(as_vector(c), direction);
+    gram.combine(direction, c);
+    if (static_cast<int>(pairs.size()) == m) pairs.pop_front();
+    double step = 0.0;
+    const double first_step = pairs.empty() ? -slope / space.line(0.0).curvature : 1.0;
+    if (!advance(space, gram, slope, first_step, next, step, result)) {
+      result.status = Status::stalled;
+      return result;
+    }
+    pairs.push_back({direction, step, gradient, next});
+    gradient = next;
+    const double curvature = gram(direction, next) - gram(direction, pairs.back().before);
+    if (!(step * curvature > 0.0)) pairs.clear();
+    report(result);
+  }
+  return result;
+}
+
+MinimizeResult nonlinear_cg(SearchSpace& space, const MinimizeSettings& settings, const Report& report) {
+  constexpr int direction = 0;
+  Gram gram(nonlinear_cg_slots);
+  Convergence convergence(settings);
+  int gradient = 1;
+  int previous = 2;
+  MinimizeResult result = start(space, gram, gradient);
+  double slope = 0.0;
+  double beta = 0.0;
+  while (!convergence.done(result)) {
+    Eigen::VectorXd c = Eigen::VectorXd::Zero(nonlinear_cg_slots);
+    c[gradient] = -1.0;
+    c[direction] = beta;
+    slope = gram(c, Eigen::VectorXd::Unit(nonlinear_cg_slots, gradient));
+    if (!(slope < 0.0)) {
+      c[direction] = 0.0;
+      slope = -gram(gradient, gradient);
+    }
+    space.combine(as_vector(c), direction);
+    gram.combine(direction, c);
+    const double first_step = -slope / space.line(0.0).curvature;
+    double step = 0.0;
+    if (!advance(space, gram, slope, first_step, previous, step, result)) {
+      result.status = Status::stalled;
+      return result;
+    }
+    std::swap(gradient, previous);
+    const double before = gram(previous, previous);
+    beta = std::max(0.0, (gram(gradient, gradient) - gram(gradient, previous)) / before);
+    report(result);
+  }
+  return result;
+}
+
+}  // namespace taxolearn

@@ -1,0 +1,108 @@
+"""Input checking: the only place that copies or converts what the user gives."""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from taxolearn import _core
+
+__all__ = ["check_choice", "check_inputs", "check_labels", "check_number", "check_threads", "check_weights"]
+
+
+def check_number(name: str, value: object, *, least: float, strict: bool = False, integer: bool = False) -> Any:
+    """The value, if it is a finite number not below (with ``strict``: above) the least one."""
+    kind = Integral if integer else Real
+    if isinstance(value, bool) or not isinstance(value, kind):
+        expected = "an integer" if integer else "a number"
+        raise TypeError(f"{name} must be {expected}, got {value!r} of type {type(value).__name__}")
+    number: Any = value
+    if not np.isfinite(number) or number < least or (strict and number == least):
+        raise ValueError(f"{name} must be finite and {'above' if strict else 'at least'} {least}, got {value!r}")
+    return int(number) if integer else float(number)
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """The value, if it is one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(repr, choices))}")
+    return str(value)
+
+
+def check_threads(n_threads: object) -> int:
+    """Number of threads to use: as given, or for None as many as OpenMP and the machine grant this process."""
+    if n_threads is None:
+        return int(min(_core.available_threads(), joblib.cpu_count()))
+    return int(check_number("n_threads", n_threads, least=1, integer=True))
+
+
+def check_inputs(estimator: object, X: Any, y: Any = None, *, reset: bool) -> Any:
+    """``X`` (and ``y``, when fitting) as scikit-learn checks them, with ``X`` in a form the core can read in place.
+
+    That is a C-ordered float32 or float64 array, or a CSR matrix of these with sorted indices, all int32 or all
+    int64. Nothing is copied that has this form already.
+    """
+    options: dict[str, Any] = {
+        "accept_sparse": "csr",
+        "accept_large_sparse": True,
+        "dtype": [np.float64, np.float32],
+        "order": "C",
+        "reset": reset,
+    }
+    if not reset:
+        return _in_core_form(validate_data(estimator, X, **options))
+    X, y = validate_data(estimator, X, y, **options)
+    return _in_core_form(X), y
+
+
+def _in_core_form(X: Any) -> Any:
+    if not sp.issparse(X):
+        return X
+    if X.indices.dtype != X.indptr.dtype:
+        X = sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape, copy=False)
+    if not X.has_sorted_indices:
+        X = X.sorted_indices()
+    return X
+
+
+def check_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+    """The classes in sorted order and the index of each label among them."""
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    classes, indices = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only, {classes[0]!r}; at least two classes are needed")
+    return classes, indices.astype(np.int32)
+
+
+def check_weights(
+    sample_weight: Any,
+    class_weight: Mapping[Any, float] | str | None,
+    X: Any,
+    classes: npt.NDArray[Any],
+    indices: npt.NDArray[np.int32],
+) -> npt.NDArray[np.float64] | None:
+    """Weights of the rows, with those of their classes multiplied in; None if all are one."""
+    if sample_weight is None and class_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
+    if class_weight is not None:
+        if isinstance(class_weight, Mapping):
+            known = set(classes.tolist())
+            unknown = [label for label in class_weight if label not in known]
+            if unknown:
+                raise ValueError(f"class_weight names labels that are not in y: {unknown[:5]}")
+        labels = classes[indices]
+        weights *= compute_class_weight(class_weight, classes=classes, y=labels)[indices]
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight times class_weight is not finite")
+    if not (weights > 0).any():
+        raise ValueError("sample_weight is zero everywhere; at least one row needs a positive weight")
+    return np.ascontiguousarray(weights)

@@ -1,0 +1,294 @@
+"""Kernel logistic regression: the estimator."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from taxolearn import _core
+from taxolearn._progress import fit_progress
+from taxolearn._validation import (
+    check_choice,
+    check_inputs,
+    check_labels,
+    check_number,
+    check_threads,
+    check_weights,
+)
+from taxolearn.kernels import Linear
+
+__all__ = ["FitResult", "KernelLogisticClassifier"]
+
+_METHODS = ("lbfgs", "ncg", "newton")
+_STATES = ("auto", "coefficients", "weights")
+_PRECISIONS = ("auto", "single", "double")
+_HISTORY = 5
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """How a fit went.
+
+    Attributes
+    ----------
+    status : str
+        "converged", "max_iter" (stopped early) or "stalled" (the limit of the arithmetic).
+    iterations, products : int
+        Iterations of the solver and products with the kernel matrix, those of the certificate included.
+    objective : float
+        Penalized negative log likelihood at the fitted model.
+    gap, relative_gap : float
+        Certified in double precision: the objective is above its minimum by at most ``gap``; relative means divided
+        by the objective.
+    algorithm : str
+        How products were computed: "sparse", "dense" or "stored".
+    state : str
+        What the solver worked on: dual "coefficients" or primal "weights".
+    precision : str
+        Precision of the last products: "single" or "double".
+    timings : dict
+        Seconds by phase: setup, products, likelihood, vectors, certificate, total.
+    """
+
+    status: str
+    iterations: int
+    products: int
+    objective: float
+    gap: float
+    relative_gap: float
+    algorithm: str
+    state: str
+    precision: str
+    timings: dict[str, float]
+
+
+class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
+    """Multinomial kernel logistic regression with a certificate of its accuracy.
+
+    Minimizes ``sum_i w_i (logsumexp(u_i) - u_i[y_i]) + |f|^2 / 2``, where the class functions
+    ``u_c(x) = f_c(x) + b_c`` have a Gaussian process prior: ``f_c`` with the kernel's covariance and the intercepts
+    ``b_c`` with variance ``sigma2``. All classes are fitted together, so probabilities are those of one model. The fit
+    stops when the duality gap, which bounds the distance to the minimum, is proven to be small (Seeger, JMLR 9, 2008).
+
+    Parameters
+    ----------
+    kernel : Linear, default=None
+        The covariance function; None means ``Linear()``.
+    sigma2 : float, default=1.0
+        Prior variance of the intercepts; 0 leaves them out.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied into ``sample_weight``.
+    tol : float, default=1e-6
+        Certified duality gap at which to stop, relative to the objective.
+    max_iter : int, default=1000
+        Largest number of iterations. If it is reached, the model is usable and a ``ConvergenceWarning`` says how far
+        the fit came.
+    method : {"lbfgs", "ncg", "newton"}, default="lbfgs"
+        Limited-memory BFGS; nonlinear conjugate gradients, which needs the least memory; or Newton steps by linear
+        conjugate gradients, slower, as a cross-check.
+    state : {"auto", "coefficients", "weights"}, default="auto"
+        Work on dual coefficients (one per row and class) or on primal weights (one per feature and class); "auto" takes
+        the smaller. Both give the same model.
+    precision : {"auto", "single", "double"}, default="auto"
+        Precision of the products with the inputs. "auto" uses single precision for large problems and changes to double
+        when the certificate asks for it. The certificate is always in double precision.
+    warm_start : bool, default=False
+        Start from the last fit, if it had the same classes and number of features.
+    n_threads : int or None, default=None
+        Number of threads; None takes all that the process may use.
+    random_state : int, RandomState instance or None, default=None
+        Not used by a fit with given hyperparameters: it is deterministic.
+    verbose : int, default=0
+        0 shows a progress bar for long fits on a terminal, 1 at once, 2 prints a line per iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    coef_ : ndarray of shape (n_classes, n_features)
+        Weights of the linear model; there is one row per class, also for two classes.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts.
+    result_ : FitResult
+        How the fit went: status, certified gap, counts, timings.
+    n_iter_ : int
+        Iterations of the solver.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where the input had names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from taxolearn import KernelLogisticClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelLogisticClassifier().fit(X, y)
+    >>> model.predict(X[:1])
+    array([0])
+    >>> model.result_.status
+    'converged'
+    """
+
+    def __init__(
+        self,
+        kernel: Linear | None = None,
+        *,
+        sigma2: float = 1.0,
+        class_weight: Mapping[Any, float] | str | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        method: str = "lbfgs",
+        state: str = "auto",
+        precision: str = "auto",
+        warm_start: bool = False,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.sigma2 = sigma2
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.method = method
+        self.state = state
+        self.precision = precision
+        self.warm_start = warm_start
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelLogisticClassifier":
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs. Sparse matrices of any format; CSR with sorted indices is used without a copy.
+        y : array of shape (n_samples,)
+            Labels: numbers or strings.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of the rows; an integer weight acts like a repetition.
+
+        Returns
+        -------
+        self
+        """
+        kernel = Linear() if self.kernel is None else self.kernel
+        if not isinstance(kernel, Linear):
+            raise TypeError(f"kernel must be a taxolearn.kernels.Linear or None, got {type(kernel).__name__}")
+        settings = {
+            "sigma2": check_number("sigma2", self.sigma2, least=0),
+            "tol": check_number("tol", self.tol, least=0, strict=True),
+            "max_iter": check_number("max_iter", self.max_iter, least=0, integer=True),
+            "method": check_choice("method", self.method, _METHODS),
+            "state": check_choice("state", self.state, _STATES),
+            "precision": check_choice("precision", self.precision, _PRECISIONS),
+            "n_threads": check_threads(self.n_threads),
+        }
+        X, y = check_inputs(self, X, y, reset=True)
+        classes, indices = check_labels(y)
+        weights = check_weights(sample_weight, self.class_weight, X, classes, indices)
+        start = self._start_weights(classes, X.shape[1]) if self.warm_start else None
+
+        with fit_progress(self.verbose, settings["tol"]) as progress:
+            outcome = _core.fit_linear(
+                X=X,
+                targets=indices,
+                n_classes=len(classes),
+                sample_weight=weights,
+                variance=kernel.variance,
+                history=_HISTORY,
+                start_weights=start,
+                progress=progress,
+                **settings,
+            )
+        self.classes_ = classes
+        self.coef_ = outcome.pop("weights").T
+        self.intercept_ = outcome.pop("intercepts")
+        self.result_ = FitResult(**outcome)
+        self.n_iter_ = self.result_.iterations
+        self._warn_unless_converged()
+        return self
+
+    def _start_weights(self, classes: npt.NDArray[Any], n_features: int) -> npt.NDArray[np.float64] | None:
+        """Weights of the last fit in the core's layout, if they fit the new problem."""
+        if not hasattr(self, "coef_") or not np.array_equal(self.classes_, classes):
+            return None
+        if self.coef_.shape[1] != n_features:
+            return None
+        return np.concatenate([self.coef_.T.ravel(), self.intercept_])
+
+    def _warn_unless_converged(self) -> None:
+        result = self.result_
+        reached = f"certified relative gap {result.relative_gap:.1e}, tol={self.tol:g}"
+        if result.status == "max_iter":
+            advice = f"Raise max_iter (now {self.max_iter}), or tol if this accuracy is enough."
+            what = f"The fit stopped after {result.iterations} iterations ({reached})."
+        elif result.status == "stalled":
+            what = f"The fit cannot get closer to the minimum in this arithmetic ({reached})."
+            advice = "Raise tol" + (
+                ', or use precision="auto".' if self.precision == "single" else ", or scale the features."
+            )
+        else:
+            return
+        warnings.warn(f"{what} {advice}", ConvergenceWarning, stacklevel=3)
+
+    def _predict(self, X: Any, output: str) -> npt.NDArray[np.float64]:
+        check_is_fitted(self)
+        X = check_inputs(self, X, reset=False)
+        out: npt.NDArray[np.float64] = _core.predict_linear(
+            X=X,
+            weights=np.ascontiguousarray(self.coef_.T),
+            intercepts=self.intercept_,
+            output=output,
+            n_threads=check_threads(self.n_threads),
+        )
+        return out
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Class functions ``u(x)``: shape (n_samples, n_classes); for two classes their difference, (n_samples,)."""
+        u = self._predict(X, "predictor")
+        return u[:, 1] - u[:, 0] if len(self.classes_) == 2 else u
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Probabilities of the classes, in the order of ``classes_``."""
+        return self._predict(X, "probability")
+
+    def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Logarithms of the probabilities, exact also where these underflow."""
+        return self._predict(X, "log_probability")
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class of each row."""
+        labels: npt.NDArray[Any] = self.classes_[self._predict(X, "predictor").argmax(axis=1)]
+        return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on labelled data.
+
+        Labels that ``fit`` never saw raise a ``ValueError``: the model gives them no probability, so a score would say
+        little. ``sklearn.metrics.accuracy_score(y, model.predict(X))``, or ``scoring="accuracy"`` in a search, counts
+        such rows as errors instead.
+        """
+        check_is_fitted(self)
+        labels = column_or_1d(y)
+        unseen = sorted(set(np.unique(labels).tolist()) - set(self.classes_.tolist()), key=str)
+        if unseen:
+            raise ValueError(
+                f"y has labels that fit never saw: {unseen[:5]}{' ...' if len(unseen) > 5 else ''}. Leave these rows "
+                "out, or count them as errors with sklearn.metrics.accuracy_score(y, model.predict(X))."
+            )
+        return float(super().score(X, y, sample_weight))
