@@ -2,9 +2,9 @@
 
 from importlib.metadata import version
 
-from taxolearn import kernels
+from taxolearn import datasets, kernels
 from taxolearn.klr import FitResult, KernelLogisticClassifier
 
-__all__ = ["FitResult", "KernelLogisticClassifier", "__version__", "kernels"]
+__all__ = ["FitResult", "KernelLogisticClassifier", "__version__", "datasets", "kernels"]
 
 __version__ = version("taxolearn")
