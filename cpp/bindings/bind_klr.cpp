@@ -82,6 +82,7 @@ py::array_t<double> predict_linear(const py::object& X, const py::array& weights
   const Input input = as_input(X);
   const DenseView<const double> W = as_matrix<double>("weights", weights);
   const double* const b = as_vector<double>("intercepts", intercepts, W.cols);
+  require(b != nullptr, "intercepts is None, expected an array of ", W.cols, " elements");
   const Output kind = choose("output", output, outputs);
   py::array_t<double> out({input_rows(input.view), W.cols});
   const DenseView<double> to(out.mutable_data(), out.shape(0), out.shape(1));
@@ -95,7 +96,7 @@ void bind_klr(py::module_& module) {
   module.def("fit_linear", &fit_linear, "Fits kernel logistic regression with a linear kernel.", py::kw_only(),
              py::arg("X"), py::arg("targets"), py::arg("n_classes"), py::arg("sample_weight") = py::none(),
              py::arg("variance"), py::arg("sigma2"), py::arg("method") = "lbfgs", py::arg("state") = "auto",
-             py::arg("precision") = "auto", py::arg("tol") = 1e-6, py::arg("max_iter") = 1000, py::arg("history") = 5,
+             py::arg("precision") = "auto", py::arg("tol") = 1e-6, py::arg("max_iter") = 1000, py::arg("history") = 0,
              py::arg("start_weights") = py::none(), py::arg("n_threads") = 1, py::arg("progress") = py::none());
   module.def("predict_linear", &predict_linear, "Predictors, probabilities or their logarithms.", py::kw_only(),
              py::arg("X"), py::arg("weights"), py::arg("intercepts"), py::arg("output") = "predictor",

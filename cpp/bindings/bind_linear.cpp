@@ -88,7 +88,12 @@ void bind(py::module_& module, const char* name) {
             return out;
           },
           py::arg("E"), py::arg("F"))
-      .def("select", [](Held& self, const std::vector<Index>& rows) { self.inner->select(rows); }, py::arg("rows"));
+      .def(
+          "select",
+          [](Held& self, const std::vector<Index>& rows) {
+            run(self.threads, py::none(), [&](const Execution& execution) { self.inner->select(rows, execution); });
+          },
+          py::arg("rows"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "taxolearn/base/check.hpp"
 #include "taxolearn/base/parallel.hpp"
 
 namespace taxolearn::python {
@@ -30,6 +31,7 @@ class PythonMonitor final : public Monitor {
 /// Calls work(execution) with the lock released.
 template <class Work>
 void run(int threads, const py::object& callback, const Work& work) {
+  require(threads >= 1, "n_threads must be at least 1, got ", threads);
   PythonMonitor monitor(callback);
   try {
     const py::gil_scoped_release unlocked;

@@ -5,7 +5,8 @@ The environment variable ``TAXOLEARN_SIMD`` asks for one level. ``simd_level`` n
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 
 from taxolearn import _cpu
@@ -38,6 +39,25 @@ def _choose_level(cpu: str, built: Sequence[str], requested: str) -> str:
     return requested
 
 
+@contextmanager
+def _patient_threads() -> Iterator[None]:
+    """Lets OpenMP's threads sleep while they wait, unless the user has chosen otherwise.
+
+    By default they spin, which on a machine with other work keeps the very thread they wait for from running: one
+    competing process made fits seven times slower. The runtime reads the setting when it is loaded, with the core;
+    afterwards the environment is as it was, so that other libraries and child processes do not see it.
+    """
+    chosen = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & os.environ.keys()
+    if not chosen:
+        os.environ["OMP_WAIT_POLICY"] = "passive"
+    try:
+        yield
+    finally:
+        if not chosen:
+            del os.environ["OMP_WAIT_POLICY"]
+
+
 simd_level = _choose_level(_cpu.level(), _cpu.built_levels(), os.environ.get("TAXOLEARN_SIMD", ""))
-_module = import_module(f"taxolearn._core_{simd_level}")
+with _patient_threads():
+    _module = import_module(f"taxolearn._core_{simd_level}")
 globals().update({name: value for name, value in vars(_module).items() if not name.startswith("__")})

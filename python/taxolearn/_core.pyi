@@ -51,7 +51,7 @@ def fit_linear(
     precision: str = "auto",
     tol: float = 1e-6,
     max_iter: int = 1000,
-    history: int = 5,
+    history: int = 0,
     start_weights: npt.NDArray[np.float64] | None = None,
     n_threads: int = 1,
     progress: Callable[[int, int, float, float, float], None] | None = None,

@@ -65,6 +65,15 @@ def check_inputs(estimator: object, X: Any, y: Any = None, *, reset: bool) -> An
 def _in_core_form(X: Any) -> Any:
     if not sp.issparse(X):
         return X
+    # SciPy follows indptr blindly, so this comes before it looks at the order of the indices; the core checks the rest.
+    falls = np.flatnonzero(np.diff(X.indptr) < 0)
+    if len(falls) > 0:
+        row = int(falls[0])
+        raise ValueError(f"X: indptr falls from {X.indptr[row]} to {X.indptr[row + 1]} at row {row}")
+    if X.indptr[0] != 0 or X.indptr[-1] > X.indices.size:
+        raise ValueError(
+            f"X: indptr runs from {X.indptr[0]} to {X.indptr[-1]} but there are {X.indices.size} stored entries"
+        )
     if X.indices.dtype != X.indptr.dtype:
         X = sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape, copy=False)
     if not X.has_sorted_indices:
@@ -100,7 +109,10 @@ def check_weights(
             if unknown:
                 raise ValueError(f"class_weight names labels that are not in y: {unknown[:5]}")
         labels = classes[indices]
-        weights *= compute_class_weight(class_weight, classes=classes, y=labels)[indices]
+        factors = compute_class_weight(class_weight, classes=classes, y=labels)
+        if (factors < 0).any():
+            raise ValueError(f"class_weight must not be negative, got {factors.min()}")
+        weights *= factors[indices]
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight times class_weight is not finite")
     if not (weights > 0).any():

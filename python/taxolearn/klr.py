@@ -28,7 +28,6 @@ __all__ = ["FitResult", "KernelLogisticClassifier"]
 _METHODS = ("lbfgs", "ncg", "newton")
 _STATES = ("auto", "coefficients", "weights")
 _PRECISIONS = ("auto", "single", "double")
-_HISTORY = 5
 
 
 @dataclass(frozen=True)
@@ -198,19 +197,20 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
             "precision": check_choice("precision", self.precision, _PRECISIONS),
             "n_threads": check_threads(self.n_threads),
         }
+        verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
+        verbose = check_number("verbose", verbose, least=0, integer=True)
         X, y = check_inputs(self, X, y, reset=True)
         classes, indices = check_labels(y)
         weights = check_weights(sample_weight, self.class_weight, X, classes, indices)
         start = self._start_weights(classes, X.shape[1]) if self.warm_start else None
 
-        with fit_progress(self.verbose, settings["tol"]) as progress:
+        with fit_progress(verbose, settings["tol"]) as progress:
             outcome = _core.fit_linear(
                 X=X,
                 targets=indices,
                 n_classes=len(classes),
                 sample_weight=weights,
                 variance=kernel.variance,
-                history=_HISTORY,
                 start_weights=start,
                 progress=progress,
                 **settings,
@@ -273,7 +273,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most probable class of each row."""
-        labels: npt.NDArray[Any] = self.classes_[self._predict(X, "predictor").argmax(axis=1)]
+        best = self._predict(X, "predictor").argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[best]
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -1,31 +1,27 @@
 #include "taxolearn/base/vector.hpp"
 
-#include <Eigen/Core>
+#include <algorithm>
 
 namespace taxolearn {
-namespace {
-
-template <class T>
-using ConstArray = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
-
-}  // namespace
-
 template <class A, class B>
 double dot(const A* a, const B* b, Index size, const Execution& execution) {
-  return parallel_sum<double>(Blocks(size, vector_block), execution, [&](Index first, Index count) {
-    return (ConstArray<A>(a + first, count).template cast<double>() *
-            ConstArray<B>(b + first, count).template cast<double>())
-        .sum();
-  });
+  return parallel_sum<double>(Blocks(size, vector_block), execution,
+                              [&](Index first, Index count) { return dot_block(a + first, b + first, count); });
 }
 
 template <class X>
 void axpy(double a, const X* x, double* y, Index size, const Execution& execution) {
   const Blocks blocks(size, vector_block);
   parallel_for(blocks.number(), execution, [&](Index block) {
-    const Index first = blocks.first(block);
-    const Index count = blocks.length(block);
-    Eigen::Map<Eigen::ArrayXd>(y + first, count) += a * ConstArray<X>(x + first, count).template cast<double>();
+    axpy_block(a, x + blocks.first(block), y + blocks.first(block), blocks.length(block));
+  });
+}
+
+template <class From, class To>
+void convert(const From* from, To* to, Index size, const Execution& execution) {
+  const Blocks blocks(size, vector_block);
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    convert_block(from + blocks.first(block), to + blocks.first(block), blocks.length(block));
   });
 }
 
@@ -34,14 +30,12 @@ void column_sums(DenseView<const T> S, double* out, const Execution& execution) 
   const Blocks blocks(S.rows, std::max<Index>(64, 8 * vector_block / std::max<Index>(S.cols, 1)));
   Matrix<double> parts(blocks.number(), S.cols);
   parallel_for(blocks.number(), execution, [&](Index block) {
-    Eigen::Map<Eigen::ArrayXd> part(parts.row(block), S.cols);
     for (Index i = blocks.first(block); i < blocks.first(block) + blocks.length(block); ++i) {
-      part += ConstArray<T>(S.row(i), S.cols).template cast<double>();
+      axpy_block(1.0, S.row(i), parts.row(block), S.cols);
     }
   });
-  Eigen::Map<Eigen::ArrayXd> sums(out, S.cols);
-  sums.setZero();
-  for (Index block = 0; block < blocks.number(); ++block) sums += ConstArray<double>(parts.row(block), S.cols);
+  std::fill(out, out + S.cols, 0.0);
+  for (Index block = 0; block < blocks.number(); ++block) axpy_block(1.0, parts.row(block), out, S.cols);
 }
 
 template double dot(const float*, const float*, Index, const Execution&);
@@ -49,6 +43,9 @@ template double dot(const double*, const double*, Index, const Execution&);
 template double dot(const double*, const float*, Index, const Execution&);
 template void axpy(double, const float*, double*, Index, const Execution&);
 template void axpy(double, const double*, double*, Index, const Execution&);
+template void convert(const float*, double*, Index, const Execution&);
+template void convert(const double*, float*, Index, const Execution&);
+template void convert(const double*, double*, Index, const Execution&);
 template void column_sums(DenseView<const float>, double*, const Execution&);
 template void column_sums(DenseView<const double>, double*, const Execution&);
 

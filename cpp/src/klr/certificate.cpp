@@ -9,19 +9,22 @@ namespace taxolearn {
 namespace {
 
 constexpr Index rows_per_chunk = 2048;
-constexpr Index columns_at_once = 16;
+constexpr Index columns_at_once = 8;  // on any number of threads: the last bits of a matrix product depend on it
 
-/// Columns are projected independently of each other, so how many go together does not change the sums.
-Blocks column_blocks(Index classes, const Execution& execution) {
-  return Blocks(classes, std::min(columns_at_once, (classes + execution.threads - 1) / execution.threads));
-}
-
-/// W += X^T S for the columns of S and W (n x m, d x m).
-void project(const InputView& X, DenseView<const double> S, DenseView<double> W) {
-  for (Index first = 0; first < S.rows; first += rows_per_chunk) {
-    const DenseView<const double> chunk(S.row(first), std::min(rows_per_chunk, S.rows - first), S.cols, S.stride);
-    project_columns(X, first, chunk, 0, S.cols, W);
-  }
+/// body(first column, X^T S for some columns) over blocks of columns of S, in parallel; returns the sum of what the
+/// body returns.
+template <class Body>
+double project_blocks(const InputView& X, const Matrix<double>& S, const Execution& execution, const Body& body) {
+  const Blocks columns(S.cols(), columns_at_once);
+  return parallel_sum<double>(columns, execution, [&](Index column, Index count) {
+    Matrix<double> part(input_features(X), count);
+    for (Index first = 0; first < S.rows(); first += rows_per_chunk) {
+      const Index rows = std::min(rows_per_chunk, S.rows() - first);
+      project_columns(X, first, DenseView<const double>(S.row(first) + column, rows, count, S.cols()), 0, count,
+                      part.view());
+    }
+    return body(column, part);
+  });
 }
 
 }  // namespace
@@ -30,16 +33,12 @@ void recover_weights(const Problem& problem, const Matrix<double>& alpha, Matrix
                      std::vector<double>& intercepts, const Execution& execution) {
   coef = Matrix<double>(input_features(problem.X), alpha.cols());
   intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
-  const Blocks columns = column_blocks(alpha.cols(), execution);
-  parallel_for(columns.number(), execution, [&](Index block) {
-    const Index column = columns.first(block);
-    const Index count = columns.length(block);
-    project(problem.X, DenseView<const double>(alpha.data() + column, alpha.rows(), count, alpha.cols()),
-            DenseView<double>(coef.data() + column, coef.rows(), count, coef.cols()));
-  });
-  const Blocks blocks(coef.size(), vector_block);
-  parallel_for(blocks.number(), execution, [&](Index block) {
-    Array(coef.data() + blocks.first(block), blocks.length(block)) *= problem.variance;
+  project_blocks(problem.X, alpha, execution, [&](Index column, const Matrix<double>& part) {
+    for (Index j = 0; j < part.rows(); ++j) {
+      double* const to = coef.row(j) + column;
+      for (Index c = 0; c < part.cols(); ++c) to[c] = problem.variance * part.row(j)[c];
+    }
+    return 0.0;
   });
   column_sums(alpha.view(), intercepts.data(), execution);
   for (double& value : intercepts) value *= problem.sigma2;
@@ -59,22 +58,18 @@ void certify(const Problem& problem, Result& result, const Execution& execution)
   });
 
   // |W|^2 and |W + Z^T r|^2 in the scale of coef = sqrt(variance) W and of the intercepts, sigma W.
-  const Blocks columns = column_blocks(classes, execution);
-  std::vector<double> squares(static_cast<std::size_t>(columns.number()));
-  parallel_for(columns.number(), execution, [&](Index block) {
-    const Index column = columns.first(block);
-    const Index count = columns.length(block);
-    Matrix<double> gradient(coef.rows(), count);
-    project(problem.X, DenseView<const double>(residual.data() + column, n, count, classes), gradient.view());
-    double sum = 0.0;
-    for (Index j = 0; j < coef.rows(); ++j) {
-      sum +=
-          (variance * Array(gradient.row(j), count) + ConstArray<double>(coef.row(j) + column, count)).square().sum();
-    }
-    squares[static_cast<std::size_t>(block)] = sum / variance;
-  });
-  double gradient_square = 0.0;
-  for (const double square : squares) gradient_square += square;
+  double gradient_square =
+      project_blocks(problem.X, residual, execution, [&](Index column, const Matrix<double>& part) {
+        double sum = 0.0;
+        for (Index j = 0; j < part.rows(); ++j) {
+          const double* const weights = coef.row(j) + column;
+          for (Index c = 0; c < part.cols(); ++c) {
+            const double value = weights[c] + variance * part.row(j)[c];
+            sum += value * value;
+          }
+        }
+        return sum / variance;
+      });
   double square = dot(coef.data(), coef.data(), coef.size(), execution) / variance;
   if (sigma2 > 0.0) {
     std::vector<double> sums(static_cast<std::size_t>(classes));
@@ -87,8 +82,12 @@ void certify(const Problem& problem, Result& result, const Execution& execution)
   }
   result.objective = loss + 0.5 * square;
   result.gap = 0.5 * gradient_square;
-  result.relative_gap =
-      result.objective > 0.0 ? result.gap / result.objective : std::numeric_limits<double>::infinity();
+  if (result.gap == 0.0) {
+    result.relative_gap = 0.0;  // even where the objective is zero: one class, or no weight on any row
+  } else {
+    result.relative_gap =
+        result.objective > 0.0 ? result.gap / result.objective : std::numeric_limits<double>::infinity();
+  }
 }
 
 }  // namespace taxolearn

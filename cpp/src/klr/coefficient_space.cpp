@@ -32,9 +32,9 @@ template <class T>
 void CoefficientSpace<T>::kernel(const double* S, double* out) {
   Buffer<T>& from = coefficients_.back();
   Buffer<T>& to = images_.back();
-  std::transform(S, S + alpha_.size(), from.begin(), [](double value) { return static_cast<T>(value); });
+  convert(S, from.data(), alpha_.size(), this->execution_);
   multiply(from.data(), to.data());
-  std::copy(to.begin(), to.end(), out);
+  convert(to.data(), out, alpha_.size(), this->execution_);
 }
 
 template <class T>
@@ -44,16 +44,18 @@ void CoefficientSpace<T>::start(const Matrix<double>& coefficients) {
 }
 
 template <class T>
-double CoefficientSpace<T>::gradient(int slot) {
+double CoefficientSpace<T>::advance(double step, int slot) {
+  const T* const direction = coefficients_[static_cast<std::size_t>(direction_)].data();
   T* const out = coefficients_[static_cast<std::size_t>(slot)].data();
   LinePoint sums;
   {
     const Stopwatch watch(this->result_.timings.likelihood);
-    sums = this->residuals([&](Index first, Index count, const double* residual) {
-      const ConstArray<double> alpha(alpha_.data() + first, count);
-      Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>(out + first, count) =
-          (alpha + ConstArray<double>(residual, count)).template cast<T>();
-      return (alpha * ConstArray<double>(this->u_.data() + first, count)).sum();
+    sums = this->residuals(step, [&](Index first, Index count, double* residual) {
+      double* const alpha = alpha_.data() + first;
+      if (step != 0.0) axpy_block(step, direction + first, alpha, count);
+      axpy_block(1.0, alpha, residual, count);
+      convert_block(residual, out + first, count);
+      return dot_block(alpha, this->u_.data() + first, count);
     });
   }
   this->point_square_ = sums.slope;
@@ -81,12 +83,11 @@ void CoefficientSpace<T>::combine(const std::vector<double>& coefficients, int i
         sum_image.resize(static_cast<std::size_t>(count));
         combine_block(coefficients, coefficients_, first, count, sum.data());
         combine_block(coefficients, images_, first, count, sum_image.data());
-        std::copy(sum.begin(), sum.end(), vector + first);
-        std::copy(sum_image.begin(), sum_image.end(), vector_image + first);
+        convert_block(sum.data(), vector + first, count);
+        convert_block(sum_image.data(), vector_image + first, count);
         LinePoint part;
-        const Array du(sum_image.data(), count);
-        part.value = (ConstArray<double>(alpha_.data() + first, count) * du).sum();
-        part.slope = (Array(sum.data(), count) * du).sum();
+        part.value = dot_block(alpha_.data() + first, sum_image.data(), count);
+        part.slope = dot_block(sum.data(), sum_image.data(), count);
         return part;
       });
   direction_ = into;
@@ -108,12 +109,6 @@ std::vector<double> CoefficientSpace<T>::kernel_diagonal() const {
   operator_->diag(diagonal.data());
   for (double& value : diagonal) value += this->problem_.sigma2;
   return diagonal;
-}
-
-template <class T>
-void CoefficientSpace<T>::move_point(double step) {
-  axpy(step, coefficients_[static_cast<std::size_t>(direction_)].data(), alpha_.data(), alpha_.size(),
-       this->execution_);
 }
 
 template class CoefficientSpace<float>;

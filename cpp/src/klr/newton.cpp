@@ -49,11 +49,11 @@ MinimizeResult newton(CoefficientSpace<T>& space, const Problem& problem, const 
 
   Convergence convergence(settings);
   MinimizeResult result;
-  const auto evaluate = [&] {
-    result.objective = space.gradient(gradient_slot);
+  const auto evaluate = [&](double step) {
+    result.objective = space.advance(step, gradient_slot);
     result.gap = 0.5 * space.inner(gradient_slot, {gradient_slot})[0];
   };
-  evaluate();
+  evaluate(0.0);
   double eta = eta_first;
   double gap_before = result.gap;
   while (!convergence.done(result)) {
@@ -104,9 +104,8 @@ MinimizeResult newton(CoefficientSpace<T>& space, const Problem& problem, const 
       result.status = Status::stalled;
       return result;
     }
-    space.move(step);
     ++result.iterations;
-    evaluate();
+    evaluate(step);
     // Eisenstat and Walker's second choice of the forcing term, with squared norms for gaps.
     eta = std::clamp(0.9 * result.gap / gap_before, eta_least, eta_first);
     gap_before = result.gap;

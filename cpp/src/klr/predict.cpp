@@ -1,4 +1,5 @@
 #include <Eigen/Core>
+#include <algorithm>
 
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/klr/problem.hpp"
@@ -20,13 +21,18 @@ void predict(const InputView& X, DenseView<const double> weights, const double* 
   parallel_for(blocks.number(), execution, [&](Index block) {
     const Index first = blocks.first(block);
     const Index count = blocks.length(block);
-    const DenseView<double> part(out.row(first), count, out.cols);
+    // Scratch on a cache line: vector loops treat the elements before the first one differently, and answers must not
+    // depend on where the caller's array lies.
+    thread_local Buffer<double> scratch;
+    scratch.resize(static_cast<std::size_t>(count * out.cols));
+    const DenseView<double> part(scratch.data(), count, out.cols);
     expand_rows(X, first, weights, part);
     for (Index i = 0; i < count; ++i) {
       Eigen::Map<Eigen::ArrayXd>(part.row(i), part.cols) += Eigen::Map<const Eigen::ArrayXd>(intercepts, part.cols);
     }
-    if (output == Output::probability) softmax_rows(count, out.cols, part.data, nullptr);
+    if (output == Output::probability) softmax_rows(count, out.cols, part.data);
     if (output == Output::log_probability) log_softmax_rows(count, out.cols, part.data);
+    std::copy(scratch.begin(), scratch.end(), out.row(first));
   });
 }
 

@@ -20,8 +20,9 @@ LineValue PredictorSpace<T>::line(double step) {
         const Index size = count * classes;
         moved.resize(static_cast<std::size_t>(size));
         direction.resize(static_cast<std::size_t>(size));
-        Array(direction.data(), size) = ConstArray<T>(du + first * classes, size).template cast<double>();
-        Array(moved.data(), size) = ConstArray<double>(u_.row(first), size) + step * Array(direction.data(), size);
+        convert_block(du + first * classes, direction.data(), size);
+        convert_block(u_.row(first), moved.data(), size);
+        axpy_block(step, direction.data(), moved.data(), size);
         return problem_.likelihood->line(first, count, moved.data(), direction.data());
       });
   LineValue point;
@@ -29,13 +30,6 @@ LineValue PredictorSpace<T>::line(double step) {
   point.slope = loss.slope + point_direction_ + step * direction_square_;
   point.curvature = loss.curvature + direction_square_;
   return point;
-}
-
-template <class T>
-void PredictorSpace<T>::move(double step) {
-  const Stopwatch watch(result_.timings.vectors);
-  axpy(step, image(), u_.data(), u_.size(), execution_);
-  move_point(step);
 }
 
 template class PredictorSpace<float>;

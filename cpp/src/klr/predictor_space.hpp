@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 
 #include "taxolearn/base/stopwatch.hpp"
 #include "taxolearn/base/vector.hpp"
@@ -21,12 +22,15 @@ inline Blocks row_blocks(Index rows, Index classes) {
 
 template <class T>
 template <class Body>
-LinePoint PredictorSpace<T>::residuals(const Body& body) const {
+LinePoint PredictorSpace<T>::residuals(double step, const Body& body) {
+  const T* const du = image();
   const Index classes = u_.cols();
   return parallel_sum<LinePoint>(row_blocks(u_.rows(), classes), execution_, [&](Index first, Index count) {
     thread_local Buffer<double> block;
     const Index size = count * classes;
-    block.assign(u_.row(first), u_.row(first) + size);
+    block.resize(static_cast<std::size_t>(size));
+    if (step != 0.0) axpy_block(step, du + first * classes, u_.row(first), size);
+    convert_block(u_.row(first), block.data(), size);
     LinePoint sums;
     sums.value = problem_.likelihood->residual(first, count, block.data());
     sums.slope = body(first * classes, size, block.data());
@@ -34,16 +38,31 @@ LinePoint PredictorSpace<T>::residuals(const Body& body) const {
   });
 }
 
-/// out = sum_k coefficients[k] vectors[k] over one block, in double precision.
+/// out = sum_k coefficients[k] vectors[k] over one block, in double precision. Reads four vectors at a time.
 template <class T>
 void combine_block(const std::vector<double>& coefficients, const std::vector<Buffer<T>>& vectors, Index first,
                    Index count, double* out) {
-  Array sum(out, count);
-  sum.setZero();
+  std::fill(out, out + count, 0.0);
+  std::array<double, 4> factor{};
+  std::array<const T*, 4> from{};
+  std::size_t gathered = 0;
   for (std::size_t k = 0; k < coefficients.size(); ++k) {
-    if (coefficients[k] == 0.0) continue;
-    sum += coefficients[k] * ConstArray<T>(vectors[k].data() + first, count).template cast<double>();
+    if (coefficients[k] != 0.0) {
+      factor[gathered] = coefficients[k];
+      from[gathered++] = vectors[k].data() + first;
+    }
+    if (gathered == 4) {
+      const T* const a = from[0];
+      const T* const b = from[1];
+      const T* const c = from[2];
+      const T* const d = from[3];
+#pragma omp simd
+      for (Index i = 0; i < count; ++i)
+        out[i] += factor[0] * a[i] + factor[1] * b[i] + factor[2] * c[i] + factor[3] * d[i];
+      gathered = 0;
+    }
   }
+  for (std::size_t k = 0; k < gathered; ++k) axpy_block(factor[k], from[k], out, count);
 }
 
 /// Inner products of one vector with each of several, read in one pass.
@@ -54,19 +73,13 @@ std::vector<double> inner_products(const T* vector, const std::vector<Buffer<T>>
   Matrix<double> parts(blocks.number(), static_cast<Index>(which.size()));
   parallel_for(blocks.number(), execution, [&](Index block) {
     const Index first = blocks.first(block);
-    const Index count = blocks.length(block);
-    thread_local Buffer<double> mine;
-    mine.resize(static_cast<std::size_t>(count));
-    Array(mine.data(), count) = ConstArray<T>(vector + first, count).template cast<double>();
     for (std::size_t k = 0; k < which.size(); ++k) {
-      const T* other = others[static_cast<std::size_t>(which[k])].data() + first;
-      parts.row(block)[k] = (Array(mine.data(), count) * ConstArray<T>(other, count).template cast<double>()).sum();
+      const T* const other = others[static_cast<std::size_t>(which[k])].data() + first;
+      parts.row(block)[k] = dot_block(vector + first, other, blocks.length(block));
     }
   });
   std::vector<double> sums(which.size(), 0.0);
-  for (Index block = 0; block < blocks.number(); ++block) {
-    for (std::size_t k = 0; k < which.size(); ++k) sums[k] += parts.row(block)[k];
-  }
+  for (Index block = 0; block < blocks.number(); ++block) axpy_block(1.0, parts.row(block), sums.data(), parts.cols());
   return sums;
 }
 

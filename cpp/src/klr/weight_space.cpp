@@ -11,7 +11,7 @@ WeightSpace<T>::WeightSpace(const Problem& problem, int slots, const Execution& 
       W_(input_features(problem.X) + 1, this->u_.cols()),
       slots_(static_cast<std::size_t>(slots)) {
   const Stopwatch watch(result.timings.setup);
-  operator_ = make_linear_features<T>(problem.X, problem.variance);
+  operator_ = make_linear_features<T>(problem.X, problem.variance, execution);
   result.algorithm = operator_->algorithm();
   for (auto& slot : slots_) slot.resize(static_cast<std::size_t>(W_.size()));
   image_.resize(static_cast<std::size_t>(this->u_.size()));
@@ -24,17 +24,17 @@ void WeightSpace<T>::project(const T* S, double* out) {
   const DenseView<const T> from(S, this->u_.rows(), W_.cols());
   const Index d = operator_->features();
   operator_->project(from, DenseView<T>(feature_scratch_.data(), d, W_.cols()), this->execution_);
-  std::copy(feature_scratch_.begin(), feature_scratch_.end(), out);
+  convert(feature_scratch_.data(), out, d * W_.cols(), this->execution_);
   double* const last = out + d * W_.cols();
   column_sums(from, last, this->execution_);
-  Array(last, W_.cols()) *= std::sqrt(this->problem_.sigma2);
+  for (Index c = 0; c < W_.cols(); ++c) last[c] *= std::sqrt(this->problem_.sigma2);
 }
 
 template <class T>
 void WeightSpace<T>::expand(const double* W, T* out) {
   const Stopwatch watch(this->result_.timings.products);
   const Index d = operator_->features();
-  std::transform(W, W + d * W_.cols(), feature_scratch_.begin(), [](double value) { return static_cast<T>(value); });
+  convert(W, feature_scratch_.data(), d * W_.cols(), this->execution_);
   std::vector<T> shift(static_cast<std::size_t>(W_.cols()));
   const double sigma = std::sqrt(this->problem_.sigma2);
   std::transform(W + d * W_.cols(), W + W_.size(), shift.begin(),
@@ -47,16 +47,18 @@ template <class T>
 void WeightSpace<T>::start(const Matrix<double>& weights) {
   W_ = weights;
   expand(W_.data(), image_.data());
-  std::copy(image_.begin(), image_.end(), this->u_.data());
+  convert(image_.data(), this->u_.data(), this->u_.size(), this->execution_);
 }
 
 template <class T>
-double WeightSpace<T>::gradient(int slot) {
+double WeightSpace<T>::advance(double step, int slot) {
+  if (step != 0.0)
+    axpy(step, slots_[static_cast<std::size_t>(direction_)].data(), W_.data(), W_.size(), this->execution_);
   LinePoint sums;
   {
     const Stopwatch watch(this->result_.timings.likelihood);
-    sums = this->residuals([&](Index first, Index count, const double* residual) {
-      std::copy(residual, residual + count, image_.data() + first);
+    sums = this->residuals(step, [&](Index first, Index count, const double* residual) {
+      convert_block(residual, image_.data() + first, count);
       return 0.0;
     });
   }
@@ -84,10 +86,10 @@ void WeightSpace<T>::combine(const std::vector<double>& coefficients, int into) 
           thread_local Buffer<double> sum;
           sum.resize(static_cast<std::size_t>(count));
           combine_block(coefficients, slots_, first, count, sum.data());
-          std::copy(sum.begin(), sum.end(), vector + first);
+          convert_block(sum.data(), vector + first, count);
           LinePoint part;
-          part.value = (ConstArray<double>(W_.data() + first, count) * Array(sum.data(), count)).sum();
-          part.slope = Array(sum.data(), count).square().sum();
+          part.value = dot_block(W_.data() + first, sum.data(), count);
+          part.slope = dot_block(sum.data(), sum.data(), count);
           return part;
         });
     this->point_direction_ = sums.value;
@@ -95,11 +97,6 @@ void WeightSpace<T>::combine(const std::vector<double>& coefficients, int into) 
   }
   direction_ = into;
   expand(vector, image_.data());
-}
-
-template <class T>
-void WeightSpace<T>::move_point(double step) {
-  axpy(step, slots_[static_cast<std::size_t>(direction_)].data(), W_.data(), W_.size(), this->execution_);
 }
 
 template class WeightSpace<float>;

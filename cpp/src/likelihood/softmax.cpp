@@ -1,8 +1,8 @@
 #include "taxolearn/likelihood/softmax.hpp"
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "taxolearn/base/check.hpp"
 
@@ -22,24 +22,42 @@ void check_weights(const double* weights, Index rows) {
   }
 }
 
-}  // namespace
+/// Scratch of one block: largest predictor and sum of exponentials of each row.
+struct Scales {
+  explicit Scales(Index count) : maxima(count), sums(count) {}
 
-void softmax_rows(Index count, Index classes, double* u, double* log_sums) {
-  // The exponential runs over the whole block at once: short rows would leave its vectors half empty.
+  Eigen::ArrayXd log_sums() const { return maxima + sums.log(); }
+
+  Eigen::ArrayXd maxima, sums;
+};
+
+/// Replaces u by exp(u - maximum of its row). The exponential runs over the whole block at once: short rows would leave
+/// its vectors half empty.
+void exponentials(Index count, Index classes, double* u, Scales& scales) {
   for (Index i = 0; i < count; ++i) {
     Row row(u + i * classes, classes);
-    const double maximum = row.maxCoeff();
-    row -= maximum;
-    if (log_sums != nullptr) log_sums[i] = maximum;
+    scales.maxima[i] = row.maxCoeff();
+    row -= scales.maxima[i];
   }
   Row block(u, count * classes);
   block = block.exp();
+}
+
+/// Replaces u by its softmax.
+void normalize(Index count, Index classes, double* u, Scales& scales) {
+  exponentials(count, classes, u, scales);
   for (Index i = 0; i < count; ++i) {
     Row row(u + i * classes, classes);
-    const double sum = row.sum();
-    row *= 1.0 / sum;
-    if (log_sums != nullptr) log_sums[i] += std::log(sum);
+    scales.sums[i] = row.sum();
+    row *= 1.0 / scales.sums[i];
   }
+}
+
+}  // namespace
+
+void softmax_rows(Index count, Index classes, double* u) {
+  Scales scales(count);
+  normalize(count, classes, u, scales);
 }
 
 void log_softmax_rows(Index count, Index classes, double* u) {
@@ -77,14 +95,15 @@ double Softmax::target_dot(Index i, const double* x) const {
 }
 
 double Softmax::residual(Index first, Index count, double* u) const {
-  std::vector<double> log_sums(static_cast<std::size_t>(count));
+  Scales scales(count);
   double loss = 0.0;
   for (Index k = 0; k < count; ++k) loss -= weight(first + k) * target_dot(first + k, u + k * classes_);
-  softmax_rows(count, classes_, u, log_sums.data());
+  normalize(count, classes_, u, scales);
+  const Eigen::ArrayXd log_sums = scales.log_sums();
   for (Index k = 0; k < count; ++k) {
     const Index i = first + k;
     Row row(u + k * classes_, classes_);
-    loss += weight(i) * log_sums[static_cast<std::size_t>(k)];
+    loss += weight(i) * log_sums[k];
     if (labels_ != nullptr) {
       row[labels_[i]] -= 1.0;
     } else {
@@ -96,28 +115,37 @@ double Softmax::residual(Index first, Index count, double* u) const {
 }
 
 LinePoint Softmax::line(Index first, Index count, double* u, const double* du) const {
-  std::vector<double> log_sums(static_cast<std::size_t>(count));
+  Scales scales(count);
   LinePoint point;
+  for (Index k = 0; k < count; ++k) point.value -= weight(first + k) * target_dot(first + k, u + k * classes_);
+  exponentials(count, classes_, u, scales);
   for (Index k = 0; k < count; ++k) {
-    const Index i = first + k;
-    point.value -= weight(i) * target_dot(i, u + k * classes_);
-    point.slope -= weight(i) * target_dot(i, du + k * classes_);
-  }
-  softmax_rows(count, classes_, u, log_sums.data());
-  for (Index k = 0; k < count; ++k) {
-    const ConstRow pi(u + k * classes_, classes_);
-    const ConstRow direction(du + k * classes_, classes_);
-    const double mean = (pi * direction).sum();
-    const double spread = (pi * (direction - mean).square()).sum();
+    const double* const e = u + k * classes_;
+    const double* const direction = du + k * classes_;
+    // Moments about the target's own component, which is close to the mean where it matters.
+    const double center = target_dot(first + k, direction);
+    double sum = 0.0;
+    double moment = 0.0;
+    double square = 0.0;
+#pragma omp simd reduction(+ : sum, moment, square)
+    for (Index c = 0; c < classes_; ++c) {
+      const double shifted = direction[c] - center;
+      sum += e[c];
+      moment += e[c] * shifted;
+      square += e[c] * shifted * shifted;
+    }
+    const double mean = moment / sum;
     const double s = weight(first + k);
-    point.value += s * log_sums[static_cast<std::size_t>(k)];
+    scales.sums[k] = sum;
     point.slope += s * mean;
-    point.curvature += s * spread;
+    point.curvature += s * std::max(square / sum - mean * mean, 0.0);
   }
+  const Eigen::ArrayXd log_sums = scales.log_sums();
+  for (Index k = 0; k < count; ++k) point.value += weight(first + k) * log_sums[k];
   return point;
 }
 
-void Softmax::curve(Index, Index count, double* u) const { softmax_rows(count, classes_, u, nullptr); }
+void Softmax::curve(Index, Index count, double* u) const { softmax_rows(count, classes_, u); }
 
 void Softmax::root(Index first, Index count, const double* state, double* x) const {
   for (Index k = 0; k < count; ++k) {

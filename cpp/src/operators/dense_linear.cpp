@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
 namespace {
@@ -46,14 +47,14 @@ void multiply(DenseView<const T> A, DenseView<const T> S, DenseView<T> out, T sc
 }
 
 template <class T>
-DenseLinear<T>::DenseLinear(const InputView& X, double variance) : Linear<T>(X, variance) {
-  arrange();
+DenseLinear<T>::DenseLinear(const InputView& X, double variance, const Execution& execution) : Linear<T>(X, variance) {
+  arrange(execution);
 }
 
 template <class T>
-void DenseLinear<T>::arrange() {
+void DenseLinear<T>::arrange(const Execution& execution) {
   std::visit(
-      [this](const auto& X) {
+      [&](const auto& X) {
         using View = std::decay_t<decltype(X)>;
         if constexpr (std::is_same_v<View, DenseView<const T>>) {
           if (this->selected_.empty()) {
@@ -63,11 +64,12 @@ void DenseLinear<T>::arrange() {
         }
         if constexpr (std::is_same_v<View, DenseView<const float>> || std::is_same_v<View, DenseView<const double>>) {
           copy_.resize(static_cast<std::size_t>(this->rows() * X.cols));
-          for (Index i = 0; i < this->rows(); ++i) {
-            const auto* from = X.row(this->source(i));
-            std::transform(from, from + X.cols, copy_.data() + i * X.cols,
-                           [](auto value) { return static_cast<T>(value); });
-          }
+          const Blocks blocks(this->rows(), rows_per_block);
+          parallel_for(blocks.number(), execution, [&](Index b) {
+            for (Index i = blocks.first(b); i < blocks.first(b) + blocks.length(b); ++i) {
+              convert_block(X.row(this->source(i)), copy_.data() + i * X.cols, X.cols);
+            }
+          });
           own_ = DenseView<const T>(copy_.data(), this->rows(), X.cols);
         }
       },
@@ -95,8 +97,8 @@ void DenseLinear<T>::project_scaled(DenseView<const T> S, T scale, DenseView<T> 
         block(S, rows.first(segment), rows.length(segment), first, width);
   });
   auto result = block(W, 0, W.rows, 0, W.cols);
-  result = scale * block(partial(0), 0, W.rows, 0, W.cols);
-  for (Index segment = 1; segment < rows.number(); ++segment) {
+  result.setZero();
+  for (Index segment = 0; segment < rows.number(); ++segment) {
     result += scale * block(partial(segment), 0, W.rows, 0, W.cols);
   }
 }

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 namespace taxolearn {
 namespace {
 
 constexpr Index rows_per_pack = 256;
+constexpr Index rows_per_part = 1024;
 constexpr Index work_per_block = 4096;  // nonzeros and rows: tens of microseconds
 
 /// Rows first .. last of the product, with the panel width known to the compiler.
@@ -111,20 +113,38 @@ void GatherMatrix<T>::gather(const T* panel, Index width, const GatherTarget<T>&
 }
 
 template <class T>
-GatherMatrix<T> GatherMatrix<T>::transposed(Index columns) const {
+GatherMatrix<T> GatherMatrix<T>::transposed(Index columns, const Execution& execution) const {
+  // A part of the rows per thread, each with its own place in every column; the outcome does not depend on the parts.
+  const Index parts = std::clamp<Index>(rows() / rows_per_part, 1, std::max(execution.threads, 1));
+  const Blocks blocks(rows(), (rows() + parts - 1) / parts);
+  std::vector<Index> next(static_cast<std::size_t>(blocks.number() * columns), 0);
+  const auto for_entries = [&](Index block, const auto& body) {
+    Index* const mine = next.data() + block * columns;
+    for (Index i = blocks.first(block); i < blocks.first(block) + blocks.length(block); ++i) {
+      for (Index k = offsets_[static_cast<std::size_t>(i)]; k < offsets_[static_cast<std::size_t>(i) + 1]; ++k) {
+        body(i, static_cast<std::size_t>(k), mine[indices_[static_cast<std::size_t>(k)]]++);
+      }
+    }
+  };
+  parallel_for(blocks.number(), execution, [&](Index block) { for_entries(block, [](Index, std::size_t, Index) {}); });
+
   std::vector<Index> offsets(static_cast<std::size_t>(columns) + 1, 0);
-  for (const std::int32_t j : indices_) ++offsets[static_cast<std::size_t>(j) + 1];
-  for (std::size_t j = 0; j < static_cast<std::size_t>(columns); ++j) offsets[j + 1] += offsets[j];
-  std::vector<Index> next(offsets.begin(), offsets.end() - 1);
+  Index at = 0;
+  for (Index j = 0; j < columns; ++j) {
+    for (Index block = 0; block < blocks.number(); ++block) {
+      at += std::exchange(next[static_cast<std::size_t>(block * columns + j)], at);
+    }
+    offsets[static_cast<std::size_t>(j) + 1] = at;
+  }
+
   std::vector<std::int32_t> indices(indices_.size());
   std::vector<T> values(values_.size());
-  for (Index i = 0; i < rows(); ++i) {
-    for (Index k = offsets_[static_cast<std::size_t>(i)]; k < offsets_[static_cast<std::size_t>(i) + 1]; ++k) {
-      const auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(indices_[static_cast<std::size_t>(k)])]++);
-      indices[at] = static_cast<std::int32_t>(i);
-      values[at] = values_[static_cast<std::size_t>(k)];
-    }
-  }
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    for_entries(block, [&](Index i, std::size_t from, Index to) {
+      indices[static_cast<std::size_t>(to)] = static_cast<std::int32_t>(i);
+      values[static_cast<std::size_t>(to)] = values_[from];
+    });
+  });
   return GatherMatrix(std::move(offsets), std::move(indices), std::move(values));
 }
 

@@ -11,8 +11,6 @@ template <class T>
 using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 template <class T>
 using Map = Eigen::Map<T, Eigen::Unaligned, Eigen::OuterStride<>>;
-using Vector = Eigen::Map<Eigen::ArrayXd>;
-using ConstVector = Eigen::Map<const Eigen::ArrayXd>;
 
 template <class T>
 auto as_eigen(const DenseView<const T>& view) {
@@ -31,14 +29,38 @@ auto rows_as_double(const DenseView<const T>& X, Index first, Index count) {
   }
 }
 
+/// Cuts count columns into pieces whose width the compiler knows: body(width as a constant, first column).
+template <class Body>
+void for_columns(Index count, const Body& body) {
+  Index column = 0;
+  const auto take = [&](auto width) {
+    for (; column + width() <= count; column += width()) body(width, column);
+  };
+  take(std::integral_constant<int, 32>{});
+  take(std::integral_constant<int, 16>{});
+  take(std::integral_constant<int, 8>{});
+  take(std::integral_constant<int, 4>{});
+  take(std::integral_constant<int, 2>{});
+  take(std::integral_constant<int, 1>{});
+}
+
+template <int Width>
+using Piece = Eigen::Map<Eigen::Array<double, Width, 1>>;
+template <int Width>
+using ConstPiece = Eigen::Map<const Eigen::Array<double, Width, 1>>;
+
 template <class V, class I>
 void expand(const SparseView<V, I>& X, Index first, const DenseView<const double>& W, const DenseView<double>& out) {
   for (Index i = 0; i < out.rows; ++i) {
-    Vector row(out.row(i), out.cols);
-    row.setZero();
-    for (I k = X.offsets[first + i]; k < X.offsets[first + i + 1]; ++k) {
-      row += static_cast<double>(X.values[k]) * ConstVector(W.row(static_cast<Index>(X.columns[k])), out.cols);
-    }
+    const I begin = X.offsets[first + i];
+    const I end = X.offsets[first + i + 1];
+    for_columns(out.cols, [&](auto width, Index column) {
+      Eigen::Array<double, width(), 1> sum = Eigen::Array<double, width(), 1>::Zero();
+      for (I k = begin; k < end; ++k) {
+        sum += static_cast<double>(X.values[k]) * ConstPiece<width()>(W.row(static_cast<Index>(X.columns[k])) + column);
+      }
+      Piece<width()>(out.row(i) + column) = sum;
+    });
   }
 }
 
@@ -52,10 +74,14 @@ template <class V, class I>
 void project(const SparseView<V, I>& X, Index first, const DenseView<const double>& S, Index column, Index count,
              const DenseView<double>& W) {
   for (Index i = 0; i < S.rows; ++i) {
-    const ConstVector row(S.row(i) + column, count);
-    for (I k = X.offsets[first + i]; k < X.offsets[first + i + 1]; ++k) {
-      Vector(W.row(static_cast<Index>(X.columns[k])) + column, count) += static_cast<double>(X.values[k]) * row;
-    }
+    const I begin = X.offsets[first + i];
+    const I end = X.offsets[first + i + 1];
+    for_columns(count, [&](auto width, Index at) {
+      const Eigen::Array<double, width(), 1> row = ConstPiece<width()>(S.row(i) + column + at);
+      for (I k = begin; k < end; ++k) {
+        Piece<width()>(W.row(static_cast<Index>(X.columns[k])) + column + at) += static_cast<double>(X.values[k]) * row;
+      }
+    });
   }
 }
 

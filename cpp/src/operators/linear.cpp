@@ -80,7 +80,7 @@ void Linear<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, double
 }
 
 template <class T>
-void Linear<T>::select(const std::vector<Index>& rows) {
+void Linear<T>::select(const std::vector<Index>& rows, const Execution& execution) {
   require(!rows.empty(), "rows is empty, expected at least one row to select");
   std::vector<char> seen(static_cast<std::size_t>(input_rows(X_)), 0);
   for (const Index i : rows) {
@@ -89,7 +89,7 @@ void Linear<T>::select(const std::vector<Index>& rows) {
     seen[static_cast<std::size_t>(i)] = 1;
   }
   selected_ = rows;
-  arrange();
+  arrange(execution);
 }
 
 LinearAlgorithm choose_linear_algorithm(const InputView& X) {
@@ -109,24 +109,25 @@ std::unique_ptr<Operator<T>> make_linear(const InputView& X, double variance, Li
   require(algorithm != LinearAlgorithm::dense || !is_sparse(X), "algorithm \"dense\" needs dense inputs");
   std::unique_ptr<Operator<T>> factored;
   if (is_sparse(X)) {
-    factored = std::make_unique<SparseLinear<T>>(X, variance, FeatureOrder::compact);
+    factored = std::make_unique<SparseLinear<T>>(X, variance, FeatureOrder::compact, execution);
   } else {
-    factored = std::make_unique<DenseLinear<T>>(X, variance);
+    factored = std::make_unique<DenseLinear<T>>(X, variance, execution);
   }
   if (algorithm != LinearAlgorithm::stored) return factored;
   return std::make_unique<Stored<T>>(std::move(factored), execution);
 }
 
 template <class T>
-std::unique_ptr<FeatureOperator<T>> make_linear_features(const InputView& X, double variance) {
-  if (is_sparse(X)) return std::make_unique<SparseLinear<T>>(X, variance, FeatureOrder::given);
-  return std::make_unique<DenseLinear<T>>(X, variance);
+std::unique_ptr<FeatureOperator<T>> make_linear_features(const InputView& X, double variance,
+                                                         const Execution& execution) {
+  if (is_sparse(X)) return std::make_unique<SparseLinear<T>>(X, variance, FeatureOrder::given, execution);
+  return std::make_unique<DenseLinear<T>>(X, variance, execution);
 }
 
 #define TAXOLEARN_INSTANTIATE(T)                                                                                  \
   template class Linear<T>;                                                                                       \
   template std::unique_ptr<Operator<T>> make_linear(const InputView&, double, LinearAlgorithm, const Execution&); \
-  template std::unique_ptr<FeatureOperator<T>> make_linear_features(const InputView&, double);
+  template std::unique_ptr<FeatureOperator<T>> make_linear_features(const InputView&, double, const Execution&);
 TAXOLEARN_INSTANTIATE(float)
 TAXOLEARN_INSTANTIATE(double)
 #undef TAXOLEARN_INSTANTIATE

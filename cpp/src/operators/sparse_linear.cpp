@@ -4,12 +4,15 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 
 #include "taxolearn/base/check.hpp"
 
 namespace taxolearn {
 namespace {
+
+constexpr Index rows_per_block = 512;
 
 template <class View>
 struct is_sparse_view : std::false_type {};
@@ -35,20 +38,20 @@ std::vector<std::int32_t> compact_numbers(const std::vector<std::int32_t>& count
 }  // namespace
 
 template <class T>
-SparseLinear<T>::SparseLinear(const InputView& X, double variance, FeatureOrder order)
+SparseLinear<T>::SparseLinear(const InputView& X, double variance, FeatureOrder order, const Execution& execution)
     : Linear<T>(X, variance), order_(order) {
   constexpr Index most = std::numeric_limits<std::int32_t>::max();
   require(input_rows(X) <= most && input_features(X) <= most, "X has shape (", input_rows(X), ", ", input_features(X),
           "), expected at most ", most, " rows and columns");
-  arrange();
+  arrange(execution);
 }
 
 template <class T>
-void SparseLinear<T>::arrange() {
+void SparseLinear<T>::arrange(const Execution& execution) {
   std::visit(
-      [this](const auto& X) {
+      [&](const auto& X) {
         if constexpr (is_sparse_view<std::decay_t<decltype(X)>>::value) {
-          arrange(X);
+          arrange(X, execution);
         } else {
           assert(false && "sparse inputs expected");
         }
@@ -58,48 +61,59 @@ void SparseLinear<T>::arrange() {
 
 template <class T>
 template <class V, class I>
-void SparseLinear<T>::arrange(const SparseView<V, I>& X) {
+void SparseLinear<T>::arrange(const SparseView<V, I>& X, const Execution& execution) {
   const Index n = this->rows();
-  const auto d = static_cast<std::size_t>(X.cols);
   const bool compact = order_ == FeatureOrder::compact;
+  const Blocks blocks(n, rows_per_block);
+  /// body(row, its entries' range in X) over active rows, in parallel.
+  const auto for_rows = [&](const auto& body) {
+    parallel_for(blocks.number(), execution, [&](Index block) {
+      for (Index i = blocks.first(block); i < blocks.first(block) + blocks.length(block); ++i) {
+        body(i, X.offsets[this->source(i)], X.offsets[this->source(i) + 1]);
+      }
+    });
+  };
+
+  // Number of each column, -1 for those left out, which go to the diagonal.
   Index kept = X.cols;
-  Index nonzeros = 0;
-  std::vector<std::int32_t> numbers;
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(X.cols));
   if (compact) {
-    std::vector<std::int32_t> counts(d, 0);
+    std::vector<std::int32_t> counts(static_cast<std::size_t>(X.cols), 0);
     for (Index i = 0; i < n; ++i) {
       const Index row = this->source(i);
       for (I k = X.offsets[row]; k < X.offsets[row + 1]; ++k) ++counts[static_cast<std::size_t>(X.columns[k])];
     }
     numbers = compact_numbers(counts, kept);
-    for (const std::int32_t count : counts) nonzeros += count >= 2 ? count : 0;
     diagonal_.assign(static_cast<std::size_t>(n), T(0));
   } else {
-    for (Index i = 0; i < n; ++i)
-      nonzeros += static_cast<Index>(X.offsets[this->source(i) + 1] - X.offsets[this->source(i)]);
+    std::iota(numbers.begin(), numbers.end(), 0);
   }
+
   std::vector<Index> offsets(static_cast<std::size_t>(n) + 1, 0);
-  std::vector<std::int32_t> indices(static_cast<std::size_t>(nonzeros));
-  std::vector<T> values(static_cast<std::size_t>(nonzeros));
-  std::size_t at = 0;
-  for (Index i = 0; i < n; ++i) {
-    const Index row = this->source(i);
+  for_rows([&](Index i, I begin, I end) {
+    Index count = 0;
+    for (I k = begin; k < end; ++k) count += numbers[static_cast<std::size_t>(X.columns[k])] >= 0 ? 1 : 0;
+    offsets[static_cast<std::size_t>(i) + 1] = count;
+  });
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  std::vector<std::int32_t> indices(static_cast<std::size_t>(offsets.back()));
+  std::vector<T> values(indices.size());
+  for_rows([&](Index i, I begin, I end) {
+    auto at = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]);
     double alone = 0.0;
-    for (I k = X.offsets[row]; k < X.offsets[row + 1]; ++k) {
-      const auto column = static_cast<std::size_t>(X.columns[k]);
-      const std::int32_t number = compact ? numbers[column] : static_cast<std::int32_t>(column);
+    for (I k = begin; k < end; ++k) {
+      const std::int32_t number = numbers[static_cast<std::size_t>(X.columns[k])];
       if (number < 0) {
         alone += static_cast<double>(X.values[k]) * static_cast<double>(X.values[k]);
-        continue;
+      } else {
+        indices[at] = number;
+        values[at++] = static_cast<T>(X.values[k]);
       }
-      indices[at] = number;
-      values[at++] = static_cast<T>(X.values[k]);
     }
     if (compact) diagonal_[static_cast<std::size_t>(i)] = static_cast<T>(alone);
-    offsets[static_cast<std::size_t>(i) + 1] = static_cast<Index>(at);
-  }
+  });
   by_row_ = GatherMatrix<T>(std::move(offsets), std::move(indices), std::move(values));
-  by_feature_ = by_row_.transposed(kept);
+  by_feature_ = by_row_.transposed(kept, execution);
 }
 
 template <class T>

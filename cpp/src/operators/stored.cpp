@@ -6,18 +6,17 @@
 namespace taxolearn {
 
 template <class T>
-Stored<T>::Stored(std::unique_ptr<Operator<T>> source, const Execution& execution)
-    : source_(std::move(source)), execution_(execution) {
-  compute();
+Stored<T>::Stored(std::unique_ptr<Operator<T>> source, const Execution& execution) : source_(std::move(source)) {
+  compute(execution);
 }
 
 template <class T>
-void Stored<T>::compute() {
+void Stored<T>::compute(const Execution& execution) {
   const Index n = source_->rows();
   Matrix<T> identity(n, n);
   for (Index i = 0; i < n; ++i) identity.row(i)[i] = T(1);
   matrix_ = Matrix<T>(n, n);
-  source_->apply(identity.view(), matrix_.view(), nullptr, execution_);
+  source_->apply(identity.view(), matrix_.view(), nullptr, execution);
 }
 
 template <class T>
@@ -39,9 +38,9 @@ void Stored<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, double
 }
 
 template <class T>
-void Stored<T>::select(const std::vector<Index>& rows) {
-  source_->select(rows);
-  compute();
+void Stored<T>::select(const std::vector<Index>& rows, const Execution& execution) {
+  source_->select(rows, execution);
+  compute(execution);
 }
 
 template class Stored<float>;

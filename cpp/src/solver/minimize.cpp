@@ -9,7 +9,8 @@
 namespace taxolearn {
 namespace {
 
-constexpr double slope_reduction = 0.1;
+constexpr double slope_reduction = 0.2;
+constexpr double worth = 1e-3;  // objective must fall by this share of the tolerance to count as progress
 constexpr int line_search_steps = 30;
 constexpr double line_search_growth = 10.0;
 
@@ -84,7 +85,7 @@ std::vector<double> as_vector(const Eigen::VectorXd& c) { return std::vector<dou
 
 MinimizeResult start(SearchSpace& space, Gram& gram, int gradient) {
   MinimizeResult result;
-  result.objective = space.gradient(gradient);
+  result.objective = space.advance(0.0, gradient);
   gram.measure(space, gradient);
   result.gap = 0.5 * gram(gradient, gradient);
   return result;
@@ -92,12 +93,11 @@ MinimizeResult start(SearchSpace& space, Gram& gram, int gradient) {
 
 /// Line search along the direction, move, new gradient: the part that both methods share. False if no step
 /// was found.
-bool advance(SearchSpace& space, Gram& gram, double slope, double first_step, int gradient, double& step,
-             MinimizeResult& result) {
+bool take_step(SearchSpace& space, Gram& gram, double slope, double first_step, int gradient, double& step,
+               MinimizeResult& result) {
   step = line_search(space, slope, first_step);
   if (step == 0.0) return false;
-  space.move(step);
-  result.objective = space.gradient(gradient);
+  result.objective = space.advance(step, gradient);
   gram.measure(space, gradient);
   result.gap = 0.5 * gram(gradient, gradient);
   ++result.iterations;
@@ -127,10 +127,12 @@ bool Convergence::done(MinimizeResult& result) {
     result.status = Status::converged;
     return true;
   }
-  if (best_ < 0.0 || result.gap < best_) {
-    best_ = result.gap;
-    since_best_ = 0;
-  } else if (++since_best_ >= settings_.patience) {
+  const double worth_counting = worth * settings_.tolerance * std::abs(result.objective);
+  if (result.gap < best_gap_ || result.objective < best_objective_ - worth_counting) {
+    best_gap_ = std::min(best_gap_, result.gap);
+    best_objective_ = std::min(best_objective_, result.objective);
+    without_progress_ = 0;
+  } else if (++without_progress_ >= settings_.patience) {
     result.status = Status::stalled;
     return true;
   }
@@ -193,7 +195,7 @@ MinimizeResult lbfgs(SearchSpace& space, const MinimizeSettings& settings, const
     if (static_cast<int>(pairs.size()) == m) pairs.pop_front();
     double step = 0.0;
     const double first_step = pairs.empty() ? -slope / space.line(0.0).curvature : 1.0;
-    if (!advance(space, gram, slope, first_step, next, step, result)) {
+    if (!take_step(space, gram, slope, first_step, next, step, result)) {
       result.status = Status::stalled;
       return result;
     }
@@ -228,7 +230,7 @@ MinimizeResult nonlinear_cg(SearchSpace& space, const MinimizeSettings& settings
     gram.combine(direction, c);
     const double first_step = -slope / space.line(0.0).curvature;
     double step = 0.0;
-    if (!advance(space, gram, slope, first_step, previous, step, result)) {
+    if (!take_step(space, gram, slope, first_step, previous, step, result)) {
       result.status = Status::stalled;
       return result;
     }

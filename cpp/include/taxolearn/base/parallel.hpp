@@ -30,11 +30,16 @@ inline int available_threads() {
 #endif
 }
 
+/// Whether this thread is working on a block of a parallel_for.
+inline thread_local bool inside_parallel_for = false;
+
 /// Calls body(block) for block = 0 .. blocks - 1 in any order; throws Interrupted if the monitor says so.
-/// Serial when there is one block or one thread, or inside another parallel region. The body must not throw.
+/// Serial when there is one block or one thread, or inside another parallel region. The body must not throw; a loop
+/// inside the body leaves it to the outer loop to ask the monitor and to throw.
 template <class Body>
 void parallel_for(Index blocks, const Execution& execution, const Body& body) {
   Monitor* const monitor = execution.monitor;
+  const bool nested = inside_parallel_for;
   const auto guarded = [&](Index block, bool caller) {
     if (monitor != nullptr) {
       if (caller) monitor->poll();
@@ -44,15 +49,19 @@ void parallel_for(Index blocks, const Execution& execution, const Body& body) {
   };
 #ifdef _OPENMP
   const int threads = static_cast<int>(std::min<Index>(execution.threads, blocks));
-  if (threads > 1 && !omp_in_parallel()) {
+  if (threads > 1 && !nested && !omp_in_parallel()) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (Index block = 0; block < blocks; ++block) guarded(block, omp_get_thread_num() == 0);
+    for (Index block = 0; block < blocks; ++block) {
+      inside_parallel_for = true;
+      guarded(block, omp_get_thread_num() == 0);
+      inside_parallel_for = false;
+    }
     if (monitor != nullptr && monitor->stopped()) throw Interrupted();
     return;
   }
 #endif
-  for (Index block = 0; block < blocks; ++block) guarded(block, true);
-  if (monitor != nullptr && monitor->stopped()) throw Interrupted();
+  for (Index block = 0; block < blocks; ++block) guarded(block, !nested);
+  if (!nested && monitor != nullptr && monitor->stopped()) throw Interrupted();
 }
 
 /// A range 0 .. count cut into equal blocks.

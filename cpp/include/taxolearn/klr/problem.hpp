@@ -46,7 +46,7 @@ struct Settings {
   Precision precision = Precision::automatic;
   double tolerance = 1e-6;  ///< on the certified gap relative to the objective
   int max_iterations = 1000;
-  int history = 5;
+  int history = 0;  ///< pairs of L-BFGS; 0: few where a vector is n x C with its image, more where it is small
 };
 
 /// Where to begin. Both null: at zero.

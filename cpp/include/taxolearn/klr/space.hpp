@@ -19,19 +19,17 @@ template <class T>
 class PredictorSpace : public SearchSpace {
  public:
   LineValue line(double step) override;
-  void move(double step) override;
   const Matrix<double>& predictors() const { return u_; }
 
  protected:
   PredictorSpace(const Problem& problem, const Execution& execution, Result& result);
 
-  virtual const T* image() const = 0;        ///< of the direction, n x C
-  virtual void move_point(double step) = 0;  ///< the vector, without its predictors
+  virtual const T* image() const = 0;  ///< of the direction, n x C
 
-  /// Residuals at the current predictors, block by block: body(first element, number of elements, residual).
-  /// Returns the sum of the losses and of what the body returns.
+  /// Moves the predictors by step times the image of the direction; residuals there, block by block: body(first
+  /// element, number of elements, residual). Returns the sum of the losses and of what the body returns.
   template <class Body>
-  LinePoint residuals(const Body& body) const;
+  LinePoint residuals(double step, const Body& body);
 
   const Problem& problem_;
   Execution execution_;
@@ -51,7 +49,7 @@ class CoefficientSpace final : public PredictorSpace<T> {
   void start(const Matrix<double>& coefficients);
   Matrix<double>& coefficients() { return alpha_; }
 
-  double gradient(int slot) override;
+  double advance(double step, int slot) override;
   std::vector<double> inner(int slot, const std::vector<int>& others) override;
   void combine(const std::vector<double>& coefficients, int into) override;
 
@@ -70,7 +68,6 @@ class CoefficientSpace final : public PredictorSpace<T> {
 
  protected:
   const T* image() const override { return images_[static_cast<std::size_t>(direction_)].data(); }
-  void move_point(double step) override;
 
  private:
   void multiply(const T* S, T* out);
@@ -91,13 +88,12 @@ class WeightSpace final : public PredictorSpace<T> {
   void start(const Matrix<double>& weights);
   Matrix<double>& weights() { return W_; }
 
-  double gradient(int slot) override;
+  double advance(double step, int slot) override;
   std::vector<double> inner(int slot, const std::vector<int>& others) override;
   void combine(const std::vector<double>& coefficients, int into) override;
 
  protected:
   const T* image() const override { return image_.data(); }
-  void move_point(double step) override;
 
  private:
   void project(const T* S, double* out);  ///< out = Z^T S, (d + 1) x C

@@ -11,9 +11,8 @@
 
 namespace taxolearn {
 
-/// Replaces each of count rows of length classes by its softmax; log_sums (may be null) gets logsumexp of
-/// each row.
-void softmax_rows(Index count, Index classes, double* u, double* log_sums);
+/// Replaces each of count rows of length classes by its softmax.
+void softmax_rows(Index count, Index classes, double* u);
 
 /// Replaces each row by its log softmax.
 void log_softmax_rows(Index count, Index classes, double* u);

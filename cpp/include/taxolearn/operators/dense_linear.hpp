@@ -13,7 +13,7 @@ void multiply(DenseView<const T> A, DenseView<const T> S, DenseView<T> out, T sc
 template <class T>
 class DenseLinear final : public Linear<T> {
  public:
-  DenseLinear(const InputView& X, double variance);
+  DenseLinear(const InputView& X, double variance, const Execution& execution);
 
   void apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) override;
   void project(DenseView<const T> S, DenseView<T> W, const Execution& execution) override;
@@ -21,7 +21,7 @@ class DenseLinear final : public Linear<T> {
   std::string algorithm() const override { return "dense"; }
 
  protected:
-  void arrange() override;
+  void arrange(const Execution& execution) override;
 
  private:
   void project_scaled(DenseView<const T> S, T scale, DenseView<T> W, const Execution& execution);

@@ -57,7 +57,7 @@ class GatherMatrix {
   void gather(const T* panel, Index width, const GatherTarget<T>& target, const Execution& execution) const;
 
   /// The transpose, whose rows are the columns of this matrix, with the given number of columns.
-  GatherMatrix transposed(Index columns) const;
+  GatherMatrix transposed(Index columns, const Execution& execution) const;
 
  private:
   std::vector<Index> offsets_;

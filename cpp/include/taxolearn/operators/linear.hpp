@@ -26,10 +26,10 @@ class Linear : public FeatureOperator<T> {
   void diag(double* out) const override;
   Index parameters() const override { return 1; }
   void bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient, const Execution& execution) override;
-  void select(const std::vector<Index>& rows) override;
+  void select(const std::vector<Index>& rows, const Execution& execution) override;
 
  protected:
-  virtual void arrange() = 0;  ///< makes the operator's own copy of the active rows
+  virtual void arrange(const Execution& execution) = 0;  ///< makes the operator's own copy of the active rows
 
   Index source(Index i) const { return selected_.empty() ? i : selected_[static_cast<std::size_t>(i)]; }
 
@@ -48,7 +48,8 @@ std::unique_ptr<Operator<T>> make_linear(const InputView& X, double variance, Li
 
 /// The operator whose features are Z = sqrt(variance) X, in the order of the inputs' columns.
 template <class T>
-std::unique_ptr<FeatureOperator<T>> make_linear_features(const InputView& X, double variance);
+std::unique_ptr<FeatureOperator<T>> make_linear_features(const InputView& X, double variance,
+                                                         const Execution& execution);
 
 /// What `automatic` stands for.
 LinearAlgorithm choose_linear_algorithm(const InputView& X);

@@ -41,7 +41,7 @@ class Operator {
 
   /// Makes the given rows of the original inputs, in this order, the active ones, so that products with a
   /// subset run on flat memory ("covariance shuffling", Seeger 2008, D.2). An index may occur once.
-  virtual void select(const std::vector<Index>& rows) = 0;
+  virtual void select(const std::vector<Index>& rows, const Execution& execution) = 0;
 
   /// Name of the algorithm the operator chose for its products.
   virtual std::string algorithm() const = 0;

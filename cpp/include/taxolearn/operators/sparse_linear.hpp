@@ -15,7 +15,7 @@ enum class FeatureOrder {
 template <class T>
 class SparseLinear final : public Linear<T> {
  public:
-  SparseLinear(const InputView& X, double variance, FeatureOrder order);
+  SparseLinear(const InputView& X, double variance, FeatureOrder order, const Execution& execution);
 
   void apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) override;
   void project(DenseView<const T> S, DenseView<T> W, const Execution& execution) override;
@@ -23,11 +23,11 @@ class SparseLinear final : public Linear<T> {
   std::string algorithm() const override { return "sparse"; }
 
  protected:
-  void arrange() override;
+  void arrange(const Execution& execution) override;
 
  private:
   template <class V, class I>
-  void arrange(const SparseView<V, I>& X);
+  void arrange(const SparseView<V, I>& X, const Execution& execution);
 
   FeatureOrder order_;
   GatherMatrix<T> by_row_;      ///< active rows, columns arranged

@@ -19,14 +19,13 @@ class Stored final : public Operator<T> {
   void diag(double* out) const override { source_->diag(out); }
   Index parameters() const override { return source_->parameters(); }
   void bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient, const Execution& execution) override;
-  void select(const std::vector<Index>& rows) override;
+  void select(const std::vector<Index>& rows, const Execution& execution) override;
   std::string algorithm() const override { return "stored"; }
 
  private:
-  void compute();
+  void compute(const Execution& execution);
 
   std::unique_ptr<Operator<T>> source_;
-  Execution execution_;
   Matrix<T> matrix_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 
 #include "taxolearn/solver/space.hpp"
 
@@ -20,7 +21,7 @@ struct MinimizeSettings {
   double tolerance = 1e-6;  ///< on the gap relative to the objective
   int max_iterations = 1000;
   int history = 5;    ///< pairs kept by L-BFGS
-  int patience = 40;  ///< iterations without a new best gap before it counts as stalled
+  int patience = 40;  ///< iterations without progress before it counts as stalled
 };
 
 struct MinimizeResult {
@@ -41,11 +42,12 @@ MinimizeResult lbfgs(SearchSpace& space, const MinimizeSettings& settings, const
 constexpr int nonlinear_cg_slots = 3;
 MinimizeResult nonlinear_cg(SearchSpace& space, const MinimizeSettings& settings, const Report& report);
 
-/// Step length at which the slope of the convex function line() vanishes, to a tenth of its value at zero: a
+/// Step length at which the slope of the convex function line() vanishes, to a fifth of its value at zero: a
 /// few safeguarded Newton steps from `start`. Returns 0 if no step lowers the objective.
 double line_search(SearchSpace& space, double slope_at_zero, double start);
 
-/// Decides when to stop from the sequence of gaps.
+/// Decides when to stop. The gap need not fall from one iterate to the next, so progress is a new best gap or an
+/// objective that falls by more than a thousandth of what the tolerance leaves open.
 class Convergence {
  public:
   explicit Convergence(const MinimizeSettings& settings) : settings_(settings) {}
@@ -55,8 +57,9 @@ class Convergence {
 
  private:
   const MinimizeSettings& settings_;
-  double best_ = -1.0;
-  int since_best_ = 0;
+  double best_gap_ = std::numeric_limits<double>::infinity();
+  double best_objective_ = std::numeric_limits<double>::infinity();
+  int without_progress_ = 0;
 };
 
 }  // namespace taxolearn

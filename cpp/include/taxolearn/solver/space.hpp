@@ -26,22 +26,19 @@ class SearchSpace {
  public:
   virtual ~SearchSpace() = default;
 
-  /// Writes the gradient at the current point into a slot and returns the objective there. One kernel
-  /// product.
-  virtual double gradient(int slot) = 0;
+  /// Moves the point by step times the direction, writes the gradient at the new point into a slot and returns the
+  /// objective there. One kernel product. The first call, before there is a direction, comes with step 0.
+  virtual double advance(double step, int slot) = 0;
 
   /// Inner products of one slot with each of the listed slots.
   virtual std::vector<double> inner(int slot, const std::vector<int>& others) = 0;
 
   /// slot `into` <- sum_k coefficients[k] slot k (over all slots; zero coefficients are skipped, `into` may
-  /// have one). The result is the direction of line() and move().
+  /// have one). The result is the direction of line() and advance().
   virtual void combine(const std::vector<double>& coefficients, int into) = 0;
 
   /// The objective at the current point plus step times the direction. No kernel product.
   virtual LineValue line(double step) = 0;
-
-  /// Moves the current point by step times the direction.
-  virtual void move(double step) = 0;
 };
 
 }  // namespace taxolearn
