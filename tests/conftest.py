@@ -1,0 +1,66 @@
+"""Real data for the tests that want it, and fresh interpreters. A set that is absent skips its tests, with a reason."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer
+
+ROOT = Path(__file__).resolve().parent.parent
+NEWS20_WORDS = 61188
+
+
+class Split(NamedTuple):
+    """A training and a test set."""
+
+    X: Any
+    y: np.ndarray
+    X_test: Any
+    y_test: np.ndarray
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Where the data sets are: TAXOLEARN_DATA, or shared/data next to the project."""
+    return Path(os.environ.get("TAXOLEARN_DATA") or ROOT.parent / "shared" / "data")
+
+
+@pytest.fixture(scope="session")
+def news20(data_dir: Path) -> Split:
+    """20 newsgroups by date as sublinear tf-idf of unit norm, weighted by the training documents."""
+    path = data_dir / "news20" / "news20_rennie_vocab_counts.npz"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not in {path.parent} (the data folder is set by TAXOLEARN_DATA)")
+    with np.load(path) as file:
+        counts = {
+            part: sp.csr_matrix(
+                tuple(file[f"{part}_{name}"] for name in ("data", "indices", "indptr")),
+                shape=(len(file[f"{part}_y"]), NEWS20_WORDS),
+                dtype=np.float64,
+            )
+            for part in ("train", "test")
+        }
+        y, y_test = file["train_y"], file["test_y"]
+    weighting = TfidfTransformer(sublinear_tf=True).fit(counts["train"])
+    X, X_test = (weighting.transform(counts[part]) for part in ("train", "test"))
+    for matrix in (X, X_test):
+        matrix.sort_indices()
+    return Split(X, y, X_test, y_test)
+
+
+@pytest.fixture(scope="session")
+def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a program in a fresh interpreter, away from this one's memory, signals and terminal."""
+
+    def run(program: str, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
+
+    return run

@@ -1,0 +1,206 @@
+"""A long fit among people: Ctrl-C stops it, it stays on its threads, and it shows its progress where it should."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from taxolearn import _core
+
+# Fits that would take minutes: an accuracy that is never reached, or a kernel matrix of many rows to be stored.
+PROBLEMS = {
+    "coefficients": "X, settings = rows(20000, 5000, 40), dict(state='coefficients', tol=1e-30, precision='double')",
+    "weights": "X, settings = rows(20000, 5000, 40), dict(state='weights', tol=1e-30, precision='double')",
+    "newton": "X, settings = rows(20000, 5000, 40), dict(method='newton', tol=1e-30, precision='double')",
+    "stored": "X, settings = rows(6000, 20000, 800), dict(state='coefficients', precision='double')",
+}
+INTERRUPT = """
+    import os, signal, sys, threading, time
+    import numpy as np
+    import scipy.sparse as sp
+    from taxolearn import KernelLogisticClassifier
+
+    generator = np.random.default_rng(0)
+
+    def rows(n, d, per_row):
+        indices = np.sort(generator.integers(0, d, (n, per_row)), axis=1).ravel()
+        values = generator.standard_normal(n * per_row)
+        return sp.csr_array((values, indices, np.arange(n + 1) * per_row), shape=(n, d))
+
+    {problem}
+    y = np.arange(X.shape[0]) % 50
+    sent = []
+
+    def send():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(1.0, send)
+    timer.start()
+    begin = time.perf_counter()
+    try:
+        KernelLogisticClassifier(max_iter=10**6, n_threads={threads}, **settings).fit(X, y)
+        print("ended after", time.perf_counter() - begin)
+    except KeyboardInterrupt:
+        print("interrupted", time.perf_counter() - sent[0])
+    model = KernelLogisticClassifier().fit(np.eye(4), [0, 1, 2, 3])
+    print("second", model.predict(np.eye(4)).tolist())
+"""
+
+
+@pytest.mark.parametrize(("problem", "threads"), [*((name, 1) for name in PROBLEMS), ("coefficients", 2)])
+def test_ctrl_c_stops_a_fit_within_a_second(run_python, problem, threads):
+    done = run_python(INTERRUPT.format(problem=PROBLEMS[problem], threads=threads))
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first.startswith("interrupted"), done.stdout
+    assert float(first.split()[1]) < 1
+    assert second == "second [0, 1, 2, 3]"
+
+
+def test_one_thread_uses_one_processor(run_python):
+    done = run_python("""
+        import time
+        import numpy as np
+        from taxolearn import KernelLogisticClassifier
+
+        X = np.random.default_rng(0).standard_normal((4000, 200))
+        y = np.arange(4000) % 20
+        model = KernelLogisticClassifier(n_threads=1, tol=1e-9)
+        cpu, wall = time.process_time(), time.perf_counter()
+        for _ in range(3):
+            model.fit(X, y).predict_proba(X)
+        print((time.process_time() - cpu) / (time.perf_counter() - wall))
+    """)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 1.25
+
+
+class CallbackError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("state", ["coefficients", "weights"])
+@pytest.mark.parametrize("method", ["lbfgs", "ncg", "newton"])
+@pytest.mark.parametrize("iteration", [1, 3])
+def test_exception_of_the_progress_callback_comes_through(state, method, iteration):
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((300, 20))
+    seen = []
+
+    def progress(*values):
+        seen.append(values)
+        if values[0] == iteration:
+            raise CallbackError("as asked")
+
+    with pytest.raises(CallbackError, match="as asked"):
+        _core.fit_linear(
+            X=X,
+            targets=(X[:, :4].argmax(axis=1)).astype(np.int32),
+            n_classes=4,
+            variance=1.0,
+            sigma2=1.0,
+            method=method,
+            state="auto" if method == "newton" else state,
+            tol=1e-12,
+            max_iter=3,  # so that the second case raises after the last iteration
+            progress=progress,
+        )
+    assert [values[0] for values in seen] == list(range(1, iteration + 1))
+
+
+@pytest.mark.parametrize("method", ["lbfgs", "ncg", "newton"])
+def test_progress_tells_every_iteration(method):
+    X = np.random.default_rng(0).standard_normal((300, 20))
+    seen = []
+    outcome = _core.fit_linear(
+        X=X,
+        targets=(X[:, :4].argmax(axis=1)).astype(np.int32),
+        n_classes=4,
+        variance=1.0,
+        sigma2=1.0,
+        method=method,
+        progress=lambda *values: seen.append(values),
+    )
+    iterations, products, objectives, gaps, seconds = map(np.array, zip(*seen, strict=True))
+    np.testing.assert_array_equal(iterations, np.arange(1, outcome["iterations"] + 1))
+    assert (np.diff(products) > 0).all()
+    assert products[-1] <= outcome["products"]
+    assert (np.diff(objectives) <= 0).all()
+    assert objectives[-1] == pytest.approx(outcome["objective"], rel=1e-9)
+    assert gaps[-1] == pytest.approx(outcome["relative_gap"], rel=1e-2)
+    assert (np.diff(seconds) >= 0).all()
+
+
+SHORT_FIT = """
+    import sys
+    import numpy as np
+    from taxolearn import KernelLogisticClassifier
+
+    X = np.random.default_rng(0).standard_normal((300, 20))
+    y = X[:, :4].argmax(axis=1)
+    print(KernelLogisticClassifier(verbose=int(sys.argv[1])).fit(X, y).n_iter_)
+"""
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_no_progress_away_from_a_terminal(run_python, verbose):
+    done = run_python(SHORT_FIT, verbose)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_verbose_2_prints_a_line_per_iteration(run_python):
+    done = run_python(SHORT_FIT, 2)
+    lines = done.stderr.splitlines()
+    assert len(lines) == int(done.stdout) > 2
+    pattern = r"iteration +(\d+)  products +\d+  objective \d+\.\d+  relative gap \d\.\d\de[-+]\d\d  \d+\.\d\d s"
+    numbers = [int(re.fullmatch(pattern, line)[1]) for line in lines]
+    assert numbers == list(range(1, len(lines) + 1))
+
+
+def on_a_terminal(program, *arguments):
+    """What the program's standard error shows on a pseudo-terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    environment.pop("NO_COLOR", None)
+    process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    deadline = time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            ready, _, _ = select.select([ours], [], [], 1.0)
+            if not ready:
+                continue
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # the other end was closed
+                break
+            if not part:
+                break
+            shown += part
+        assert process.wait(timeout=60) == 0, shown.decode(errors="replace")
+    finally:
+        process.kill()
+        os.close(ours)
+    return shown.decode(errors="replace")
+
+
+def test_bar_on_a_terminal():
+    shown = on_a_terminal(SHORT_FIT, 1)
+    assert "fitting" in shown
+    assert "iteration" in shown
+    assert "relative gap" in shown
+
+
+def test_short_fit_shows_no_bar_unasked():
+    assert on_a_terminal(SHORT_FIT, 0) == ""

@@ -1,0 +1,74 @@
+"""Memory of a fit beyond its inputs, in multiples of one n x C matrix of doubles, against what the method needs.
+
+The sizes make everything but these matrices small. What a fit holds at its peak:
+
+coefficients  alpha and u, and per slot a vector and its image in the precision of the products
+weights       u and one image; slots of (d + 1) C doubles
+newton        coefficients, and ten matrices of the linear system
+products      panels of a few columns, and the inputs by rows and by columns
+"""
+
+import pytest
+
+ROWS, FEATURES, CLASSES, PER_ROW = 50_000, 100, 100, 4
+HISTORY = {"coefficients": 3, "weights": 20}  # pairs that L-BFGS keeps
+MEASURE = """
+    import re, sys
+    import numpy as np
+    import scipy.sparse as sp
+    from taxolearn import KernelLogisticClassifier
+
+    rows, features, classes, per_row, method, state, precision, iterations = sys.argv[1:]
+    n, d, per_row = int(rows), int(features), int(per_row)
+
+    def status(name):
+        with open("/proc/self/status") as file:
+            return 1024 * int(re.search(name + r":\\s+(\\d+) kB", file.read())[1])
+
+    generator = np.random.default_rng(0)
+    indices = np.sort(generator.integers(0, d, (n, per_row)), axis=1).ravel().astype(np.int32)
+    values = generator.standard_normal(n * per_row)
+    X = sp.csr_array((values, indices, np.arange(n + 1, dtype=np.int32) * per_row), shape=(n, d))
+    y = np.arange(n) % int(classes)
+    KernelLogisticClassifier(n_threads=1).fit(np.eye(5), np.arange(5))
+    model = KernelLogisticClassifier(
+        method=method, state=state, precision=precision, max_iter=int(iterations), tol=1e-30, n_threads=1
+    )
+    before = status("VmRSS")
+    model.fit(X, y)
+    print(status("VmHWM") - before, model.result_.iterations)
+"""
+
+
+def expected(method, state, precision):
+    """Bytes, in matrices of n x C doubles."""
+    number = 0.5 if precision == "single" else 1.0
+    slots = {"lbfgs": 2 * HISTORY[state] + 1, "ncg": 3, "newton": 2}[method]
+    panel = 64 / CLASSES * number  # at most 64 columns of n rows
+    copies = 2 * PER_ROW * (4 + 8 * number) / (8 * CLASSES)
+    weights = (FEATURES + 1) / ROWS
+    if state == "weights":
+        return 1 + number + (slots + 3) * weights + panel + copies
+    return 2 + 2 * slots * number + (10 if method == "newton" else 0) + 2 * weights + panel + copies
+
+
+@pytest.mark.parametrize(
+    ("method", "state", "precision", "iterations"),
+    [
+        ("lbfgs", "coefficients", "single", 8),  # enough iterations to touch every slot
+        ("lbfgs", "coefficients", "double", 8),
+        ("ncg", "coefficients", "single", 4),
+        ("ncg", "coefficients", "double", 4),
+        ("lbfgs", "weights", "single", 5),  # slots are small here
+        ("lbfgs", "weights", "double", 5),
+        ("newton", "coefficients", "double", 1),
+    ],
+)
+def test_peak_memory(run_python, method, state, precision, iterations):
+    done = run_python(MEASURE, ROWS, FEATURES, CLASSES, PER_ROW, method, state, precision, iterations)
+    assert done.returncode == 0, done.stderr
+    peak, reached = map(int, done.stdout.split())
+    assert reached == iterations
+    unit = 8 * ROWS * CLASSES
+    bound = 1.12 * expected(method, state, precision)
+    assert 1 < peak / unit <= bound, f"{peak / unit:.2f} matrices of {unit >> 20} MB, allowed {bound:.2f}"
