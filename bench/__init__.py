@@ -1,0 +1,1 @@
+"""Benchmarks; run ``python -m bench --help`` from the root of the repository."""

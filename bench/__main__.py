@@ -1,0 +1,93 @@
+"""Command line: ``python -m bench {fit,product,aloi,dump}`` from the root of the repository."""
+
+import argparse
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from bench import fits, images, products
+from bench.problems import dump_csr, news20
+from bench.report import Result, write
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(part) for part in text.split(",")]
+
+
+def _whole_numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def _parser() -> argparse.ArgumentParser:
+    shows_defaults = argparse.ArgumentDefaultsHelpFormatter
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--output", type=Path, default=Path("bench/results"), help="directory for the results")
+    common.add_argument("--threads", type=int, default=2, help="threads that every library may use")
+    common.add_argument("--quick", action="store_true", help="a small part of the data, to see that it works")
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Benchmarks of taxolearn.")
+    suites = parser.add_subparsers(dest="suite", required=True)
+
+    fit = suites.add_parser("fit", parents=[common], formatter_class=shows_defaults, help="fits against scikit-learn")
+    fit.add_argument("--variances", type=_numbers, default=[5.0, 50.0], help="prior variances of the weights")
+    fit.add_argument("--gap", type=float, default=1e-6, help="relative duality gap that every answer must have")
+    fit.add_argument("--repeats", type=int, default=5)
+    fit.add_argument("--limit", type=float, default=120.0, help="give a library up when one fit takes longer (s)")
+
+    product = suites.add_parser("product", parents=[common], formatter_class=shows_defaults, help="X (X'S), sparse X")
+    product.add_argument("--columns", type=_whole_numbers, default=[20, 160, 1000], help="numbers of classes")
+    product.add_argument("--repeats", type=int, default=5)
+    product.add_argument("--cpp-json", type=Path, help="file of taxolearn_bench --csr --json, for Eigen's figures")
+
+    aloi = suites.add_parser("aloi", parents=[common], formatter_class=shows_defaults, help="fits of ALOI")
+    aloi.add_argument("--variances", type=_numbers, default=[100.0, 300.0, 1000.0])
+    aloi.add_argument("--scaling", choices=("constant", "standard"), default="constant")
+    aloi.add_argument("--gap", type=float, default=1e-3)
+    aloi.add_argument("--max-iter", type=int, default=2000)
+
+    dump = suites.add_parser("dump", help="write the matrix of news20 for taxolearn_bench --csr")
+    dump.add_argument("file", type=Path)
+    dump.add_argument("--quick", action="store_true")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> Result:
+    if options.suite == "fit":
+        return fits.run(
+            variances=options.variances,
+            gap=options.gap,
+            repeats=options.repeats,
+            n_threads=options.threads,
+            limit=options.limit,
+            quick=options.quick,
+        )
+    if options.suite == "product":
+        return products.run(
+            columns=options.columns,
+            repeats=options.repeats,
+            n_threads=options.threads,
+            cpp_json=options.cpp_json,
+            quick=options.quick,
+        )
+    return images.run(
+        variances=options.variances,
+        scaling=options.scaling,
+        gap=options.gap,
+        max_iter=options.max_iter,
+        n_threads=options.threads,
+        quick=options.quick,
+    )
+
+
+def main() -> None:
+    """Run one suite and write its results."""
+    options = _parser().parse_args()
+    if options.suite == "dump":
+        dump_csr(news20(options.quick).X, options.file)
+        return
+    with threadpool_limits(options.threads):
+        result = _run(options)
+    write(result, options.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""The data that benchmarks run on: news20 and ALOI where they are, else something made up of the same kind."""
+
+import gzip
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfTransformer
+
+Floats = npt.NDArray[np.float64]
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Data:
+    """Inputs (n x d, sparse or dense, float64) and labels, for training and test."""
+
+    name: str
+    X: Any
+    y: npt.NDArray[Any]
+    X_test: Any
+    y_test: npt.NDArray[Any]
+
+    @property
+    def description(self) -> str:
+        entries = self.X.nnz if sparse.issparse(self.X) else self.X.size
+        return (
+            f"{self.name}: {self.X.shape[0]} x {self.X.shape[1]}, {entries / self.X.shape[0]:.0f} entries a row, "
+            f"{len(np.unique(self.y))} classes, {self.X_test.shape[0]} test rows"
+        )
+
+    def first_rows(self, count: int) -> "Data":
+        """A random subset of the training rows, always the same."""
+        rows = np.sort(np.random.default_rng(0).permutation(self.X.shape[0])[:count])
+        return Data(f"{self.name} ({len(rows)} rows)", self.X[rows], self.y[rows], self.X_test, self.y_test)
+
+
+def data_directory() -> Path:
+    """``TAXOLEARN_DATA``, or ``shared/data`` next to the repository."""
+    return Path(os.environ.get("TAXOLEARN_DATA", _ROOT.parent / "shared" / "data"))
+
+
+def news20(quick: bool = False) -> Data:
+    """News20 by date, sublinear tf-idf with document frequencies of the training set; made up if it is absent."""
+    path = data_directory() / "news20" / "news20_rennie_vocab_counts.npz"
+    if not path.exists():
+        data = _made_up_text(2000 if quick else 11314, 500, 61188, 130, 20)
+    else:
+        with np.load(path, allow_pickle=True) as file:
+            counts = {
+                part: sparse.csr_matrix(
+                    tuple(file[f"{part}_{key}"] for key in ("data", "indices", "indptr")),
+                    shape=(len(file[f"{part}_y"]), 61188),
+                    dtype=np.float64,
+                )
+                for part in ("train", "test")
+            }
+            labels = {part: file[f"{part}_y"] for part in ("train", "test")}
+        data = _tfidf("news20 tf-idf", counts["train"], labels["train"], counts["test"], labels["test"])
+    return data.first_rows(1000) if quick else data
+
+
+def _tfidf(name: str, train: Any, y: npt.NDArray[Any], test: Any, y_test: npt.NDArray[Any]) -> Data:
+    weighting = TfidfTransformer(sublinear_tf=True).fit(train)
+    X, X_test = (sparse.csr_matrix(weighting.transform(part)) for part in (train, test))
+    for part in (X, X_test):
+        part.sort_indices()
+    return Data(name, X, y, X_test, y_test)
+
+
+def _made_up_text(n: int, n_test: int, d: int, length: int, n_classes: int) -> Data:
+    """Words drawn from a Zipf law, a third of them from a law of the class's own."""
+    random = np.random.default_rng(0)
+    ranks = 1.0 / (np.arange(d) + 3.0)
+    common = np.cumsum(ranks / ranks.sum())
+    y = random.integers(n_classes, size=n + n_test)
+    lengths = np.maximum(1, random.lognormal(np.log(length) + 0.1, 0.5, size=n + n_test).astype(int))
+    rows = np.repeat(np.arange(n + n_test), lengths)
+    words = np.searchsorted(common, random.random(len(rows))).clip(max=d - 1)
+    orders = np.array([random.permutation(d) for _ in range(n_classes)])
+    own = random.random(len(rows)) < 1 / 3
+    words[own] = orders[y[rows[own]], words[own]]
+    counts = sparse.csr_matrix((np.ones(len(rows)), (rows, words)), shape=(n + n_test, d))
+    return _tfidf("made-up text", counts[:n], y[:n], counts[n:], y[n:])
+
+
+def aloi(quick: bool = False) -> Data:
+    """ALOI as in the file: 128 small whole numbers, not scaled."""
+    parts = [_read_vw(data_directory() / "aloi" / f"aloi_{part}.vw.gz", 128) for part in ("train", "test")]
+    data = Data("ALOI", *parts[0], *parts[1])
+    return data.first_rows(data.X.shape[0] // 20) if quick else data
+
+
+def _read_vw(path: Path, n_features: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Lines ``label | index:value ...`` with indices from 1."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is absent; TAXOLEARN_DATA names the directory of the data")
+    with gzip.open(path, "rt") as file:
+        lines = file.read().splitlines()
+    X = np.zeros((len(lines), n_features))
+    y = np.empty(len(lines), dtype=np.int64)
+    for i, line in enumerate(lines):
+        label, _, features = line.partition("|")
+        numbers = np.array(features.replace(":", " ").split(), dtype=np.float64)
+        y[i] = int(label)
+        X[i, numbers[::2].astype(np.int64) - 1] = numbers[1::2]
+    return X, y
+
+
+def dump_csr(X: Any, path: Path) -> None:
+    """Write a sparse matrix for ``taxolearn_bench --csr``; the layout is described in bench/cpp/csr.hpp."""
+    X = sparse.csr_matrix(X)
+    with path.open("wb") as file:
+        file.write(b"TAXOCSR1")
+        np.array([*X.shape, X.nnz], dtype="<i8").tofile(file)
+        X.indptr.astype("<i8").tofile(file)
+        X.indices.astype("<i4").tofile(file)
+        X.data.astype("<f8").tofile(file)

@@ -1,0 +1,141 @@
+"""Results: what a benchmark states besides its numbers, and how they are written."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from taxolearn import _core
+
+_PACKAGES = ("taxolearn", "numpy", "scipy", "scikit-learn", "sparse_dot_mkl")
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What the figure shows: the key of a row, the label of its axis, and the format of a number."""
+
+    key: str
+    label: str
+    text: str
+
+
+@dataclass
+class Result:
+    """One suite's outcome.
+
+    ``rows`` are dictionaries with the keys ``problem`` (a panel of the figure), ``library``, perhaps ``case``, those of
+    ``columns``, and possibly more.
+    """
+
+    suite: str
+    title: str
+    columns: dict[str, str]  # key -> heading of the table
+    bar: Bar
+    settings: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores and versions."""
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        models = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        processor = models[0] if models else processor
+    found = {package: _version(package) for package in _PACKAGES}
+    versions = {"python": platform.python_version()} | {name: number for name, number in found.items() if number}
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"processor": processor, "cores": cores, "simd": _core.simd_level, "versions": versions}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def markdown(result: Result) -> str:
+    """The table with machine, settings and notes."""
+    about = machine()
+    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    settings = ", ".join(f"{name} {value}" for name, value in result.settings.items())
+    lines = [
+        f"# {result.title}",
+        "",
+        f"{about['processor']}, {about['cores']} cores, compiled for {about['simd']}; {settings}; {versions}.",
+        "",
+        "| " + " | ".join(result.columns.values()) + " |",
+        "|" + " --- |" * len(result.columns),
+    ]
+    lines += ["| " + " | ".join(_cell(row.get(key)) for key in result.columns) + " |" for row in result.rows]
+    return "\n".join([*lines, "", *(f"{note}\n" for note in result.notes)])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.4g}"
+    return str(value)
+
+
+def write(result: Result, directory: Path) -> None:
+    """Write ``<suite>.json``, ``<suite>.md`` and, where matplotlib is installed, ``<suite>.svg`` and ``.png``."""
+    directory.mkdir(parents=True, exist_ok=True)
+    content = {
+        "suite": result.suite,
+        "title": result.title,
+        "machine": machine(),
+        "settings": result.settings,
+        "notes": result.notes,
+        "rows": result.rows,
+    }
+    (directory / f"{result.suite}.json").write_text(json.dumps(content, indent=1) + "\n")
+    table = markdown(result)
+    (directory / f"{result.suite}.md").write_text(table)
+    print(table)
+    _draw(result, directory)
+
+
+def _draw(result: Result, directory: Path) -> None:
+    try:
+        import matplotlib as mpl
+    except ModuleNotFoundError:
+        print("matplotlib is not installed: no figure")
+        return
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "taxolearn"
+    import matplotlib.pyplot as plt
+
+    groups = list(dict.fromkeys(row["problem"] for row in result.rows))
+    wide = min(len(groups), 2)
+    high = -(-len(groups) // wide)
+    fig, axes = plt.subplots(high, wide, figsize=(4.6 * wide, 2.4 * high + 0.6), squeeze=False, layout="constrained")
+    for ax in axes.flat[len(groups) :]:
+        ax.remove()
+    for ax, group in zip(axes.flat, groups, strict=False):
+        _bars(ax, [row for row in result.rows if row["problem"] == group], result.bar)
+        ax.set_title(group, fontsize=9)
+    fig.suptitle(result.title, fontsize=10)
+    fig.savefig(directory / f"{result.suite}.svg", metadata={"Date": None})
+    fig.savefig(directory / f"{result.suite}.png", dpi=150)
+    plt.close(fig)
+
+
+def _bars(ax: Any, rows: Sequence[dict[str, Any]], bar: Bar) -> None:
+    rows = [row for row in rows if row.get(bar.key) is not None]
+    names = [f"{row['library']}, {row['case']}" if row.get("case") else row["library"] for row in rows]
+    colors = ["#0b6e99" if row["library"].startswith("taxolearn") else "#b0b0b0" for row in rows]
+    bars = ax.barh(range(len(rows)), [row[bar.key] for row in rows], color=colors)
+    ax.bar_label(bars, labels=[bar.text.format(row[bar.key]) for row in rows], fontsize=7, padding=2)
+    ax.set_yticks(range(len(rows)), names, fontsize=7)
+    ax.invert_yaxis()
+    ax.margins(x=0.18)
+    ax.set_xlabel(bar.label, fontsize=8)
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,42 @@
+"""Timing of several competitors round robin, so that a disturbance of the machine meets all of them alike."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Wall-clock seconds of the repeats."""
+
+    median: float
+    least: float
+    most: float
+    repeats: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"seconds": self.median} | {key: value for key, value in asdict(self).items() if key != "median"}
+
+
+def interleave(
+    work: Mapping[str, Callable[[], Any]], repeats: int, least_seconds: float = 0.0
+) -> tuple[dict[str, Timing], dict[str, Any]]:
+    """Run every piece of work in turns; return times and last answers by name.
+
+    There are ``repeats`` rounds, and more, up to a hundred, until the rounds have taken ``least_seconds`` together.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    answers: dict[str, Any] = {}
+    begin = time.perf_counter()
+    rounds = 0
+    while rounds < repeats or (rounds < 100 and time.perf_counter() - begin < least_seconds):
+        rounds += 1
+        for name, run in work.items():
+            answers.pop(name, None)
+            start = time.perf_counter()
+            answers[name] = run()
+            seconds[name].append(time.perf_counter() - start)
+    times = {name: Timing(statistics.median(s), min(s), max(s), len(s)) for name, s in seconds.items()}
+    return times, answers
