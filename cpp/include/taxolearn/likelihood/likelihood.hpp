@@ -3,7 +3,7 @@
 // f(u) = sum_i f_i(u_i) is a convex loss of the predictors u (n x C). A likelihood knows labels and weights,
 // never inputs. All functions work on a block of consecutive rows, given as a contiguous row-major array of
 // doubles that fits a cache; the caller runs blocks in parallel. The duality gap needs no conjugate: see
-// klr/fit.hpp.
+// solver/space.hpp.
 #pragma once
 
 #include "taxolearn/base/matrix.hpp"

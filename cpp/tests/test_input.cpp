@@ -1,0 +1,71 @@
+#include <doctest/doctest.h>
+
+#include "problems.hpp"
+
+using namespace taxolearn;
+using namespace taxolearn::tests;
+
+TEST_CASE("size of the inputs") {
+  const Inputs inputs(23, 12, 3, 1);
+  for (const InputView& X : inputs.views) {
+    CHECK(input_rows(X) == 23);
+    CHECK(input_features(X) == 12);
+  }
+  const Index stored = static_cast<Index>(random_sparse<double, std::int32_t>(23, 12, 3, 1).values.size());
+  CHECK(input_entries(inputs.sparse()) == stored);
+  CHECK(stored > (inputs.X.array() != 0.0).count());  // duplicates count
+  CHECK(input_entries(inputs.dense()) == 23 * 12);
+}
+
+TEST_CASE("expand_rows is X W on a block of rows") {
+  const Inputs inputs(23, 12, 3, 2);
+  const MatrixXd W = Random(3).matrix(12, 5);
+  const Padded<double> padded(W);
+  for (const InputView& X : inputs.views) {
+    for (const Index first : {0, 4, 22}) {
+      for (const Index count : {Index{0}, Index{1}, 23 - first}) {
+        Padded<double> out(MatrixXd::Constant(count, 5, 7.0));
+        expand_rows(X, first, padded.view(), out.view());
+        CHECK(relative_error(dense(out.view()), inputs.X.middleRows(first, count) * W) < 1e-14);
+        CHECK(out.padding_untouched());
+      }
+    }
+  }
+}
+
+TEST_CASE("project_columns adds X^T S to the columns asked for and to no other") {
+  const Inputs inputs(23, 12, 3, 4);
+  Random random(5);
+  const MatrixXd start = random.matrix(12, 6);
+  for (const InputView& X : inputs.views) {
+    for (const Index first : {0, 5}) {
+      const MatrixXd S = random.matrix(23 - first, 6);
+      const Padded<double> padded(S);
+      for (const Index column : {0, 2}) {
+        for (const Index count : {0, 1, 4}) {
+          MatrixXd expected = start;
+          expected.middleCols(column, count) +=
+              inputs.X.bottomRows(23 - first).transpose() * S.middleCols(column, count);
+          Padded<double> W(start);
+          project_columns(X, first, padded.view(), column, count, W.view());
+          CHECK(relative_error(dense(W.view()), expected) < 1e-14);
+          MatrixXd others = dense(W.view());
+          others.middleCols(column, count) = start.middleCols(column, count);
+          CHECK(identical(others, start));
+          CHECK(W.padding_untouched());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("squared norms add duplicates before the square") {
+  const Inputs inputs(40, 12, 3, 6);
+  const VectorXd expected = inputs.X.rowwise().squaredNorm();
+  CHECK(expected.minCoeff() == 0.0);  // an empty row is among them
+  for (const InputView& X : inputs.views) {
+    VectorXd norms = VectorXd::Constant(40, -1.0);
+    squared_norms(X, norms.data());
+    CHECK(relative_error(norms, expected) < 1e-14);
+  }
+}
