@@ -78,16 +78,26 @@ def _compare(data: Data, v: float, gap: float, repeats: int, n_threads: int, lim
 
 def _calibrate(library: Library, data: Data, v: float, gap: float, limit: float) -> float | None:
     """The loosest tolerance that reaches the gap; None if none does, or not within ``limit`` seconds a fit."""
-    for tol in library.tolerances:
+
+    def attempt(tol: float) -> tuple[bool, float]:
         start = time.perf_counter()
         fitted = library.fit(tol)
         seconds = time.perf_counter() - start
         reached = _certificate(library, fitted, data, v).relative_gap
         print(f"  v = {v:g}, {library.name}, tol {tol:g}: gap {reached:.1e} in {seconds:.2f} s", flush=True)
-        if reached <= gap:
+        return reached <= gap, seconds
+
+    looser: float | None = None
+    for tol in library.tolerances:
+        good, seconds = attempt(tol)
+        if good and looser is not None:  # a rival may be stopped between two entries of the list
+            between = float(f"{(tol * looser) ** 0.5:.2g}")
+            return between if attempt(between)[0] else tol
+        if good:
             return tol
         if seconds > limit:
             return None
+        looser = tol
     return None
 
 
