@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument("--variances", type=_numbers, default=[5.0, 50.0], help="prior variances of the weights")
     fit.add_argument("--gap", type=float, default=1e-6, help="relative duality gap that every answer must have")
     fit.add_argument("--repeats", type=int, default=5)
-    fit.add_argument("--limit", type=float, default=30.0, help="give a library up when one fit takes longer (s)")
+    fit.add_argument("--limit", type=float, default=20.0, help="give a library up when one fit takes longer (s)")
 
     product = suites.add_parser("product", parents=[common], formatter_class=shows_defaults, help="X (X'S), sparse X")
     product.add_argument("--columns", type=_whole_numbers, default=[20, 160, 1000], help="numbers of classes")
