@@ -164,8 +164,7 @@ void prepare(Run& run, const Start& start) {
     recover_weights(run.problem, alpha, coef, intercepts, run.execution);
     point_from(coef.data(), intercepts.data());
   } else if (start.weights != nullptr) {
-    // At the optimum alpha = -residual, so the residual of old predictions is a good guess of new
-    // coefficients.
+    // At the optimum alpha = -residual, so the residual of old predictions is a good guess of new coefficients.
     run.point = Matrix<double>(n, classes);
     predict(run.problem.X, DenseView<const double>(start.weights, d, classes), start.weights + d * classes,
             Output::predictor, run.point.view(), run.execution);
@@ -194,17 +193,16 @@ Result fit(const Problem& problem, const Settings& settings, const Start& start,
       static_cast<double>(input_entries(problem.X)) * static_cast<double>(problem.likelihood->classes());
   const bool single =
       settings.precision == Precision::single || (settings.precision == Precision::automatic && work >= single_pays);
+  bool more = true;
   if (single) {
     run.minimize<float>();
     run.conclude();
+    more = settings.precision == Precision::automatic && run.worth_another_round();
   }
-  if (settings.precision != Precision::single) {
-    for (int round = 0;
-         round < rounds_in_double && (round == 0 ? !single || run.worth_another_round() : run.worth_another_round());
-         ++round) {
-      run.minimize<double>();
-      run.conclude();
-    }
+  for (int round = 0; more && round < rounds_in_double; ++round) {
+    run.minimize<double>();
+    run.conclude();
+    more = run.worth_another_round();
   }
   if (run.good()) {
     run.result.status = Status::converged;
