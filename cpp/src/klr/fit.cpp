@@ -17,8 +17,8 @@ constexpr double single_pays = 4e6;  // stored entries times classes: about a mi
 constexpr double safety = 0.99;      // the solver aims a little below the tolerance, the certificate decides
 constexpr int rounds_in_double = 3;  // fresh starts from exact predictors after rounding errors piled up
 
-// More pairs save few products on text (56, 55 and 53 for 3, 5 and 10 of them on 20 newsgroups) but each costs a pass
-// over two n x C arrays; on weights they cost next to nothing.
+// More pairs save few iterations on text (56, 55 and 53 with 3, 5 and 10 of them on 20 newsgroups) but each costs a
+// pass over two n x C arrays; on weights they cost next to nothing.
 constexpr int history_of_coefficients = 3;
 constexpr int history_of_weights = 20;
 
