@@ -1,22 +1,11 @@
-#include <map>
-
 #include "arrays.hpp"
+#include "choice.hpp"
 #include "execution.hpp"
 #include "targets.hpp"
 #include "taxolearn/klr/problem.hpp"
 
 namespace taxolearn::python {
 namespace {
-
-template <class Value>
-Value choose(const char* argument, const std::string& name, const std::map<std::string, Value>& names) {
-  const auto found = names.find(name);
-  if (found != names.end()) return found->second;
-  std::string expected;
-  for (const auto& entry : names) expected += (expected.empty() ? "\"" : ", \"") + entry.first + "\"";
-  require(false, argument, " is \"", name, "\", expected one of ", expected);
-  return names.begin()->second;
-}
 
 const std::map<std::string, Method> methods{
     {"lbfgs", Method::lbfgs}, {"ncg", Method::nonlinear_cg}, {"newton", Method::newton}};
@@ -53,14 +42,15 @@ py::dict as_dict(Result&& result) {
 }
 
 py::dict fit_linear(const py::object& X, const py::array& targets, Index n_classes, const py::object& sample_weight,
-                    double variance, double sigma2, const std::string& method, const std::string& state,
-                    const std::string& precision, double tol, int max_iter, int history,
+                    const Coupling* coupling, double variance, double sigma2, const std::string& method,
+                    const std::string& state, const std::string& precision, double tol, int max_iter, int history,
                     const py::object& start_weights, int n_threads, const py::object& progress) {
   const Input input = as_input(X);
   const HeldSoftmax softmax(targets, n_classes, sample_weight);
   Problem problem;
   problem.X = input.view;
   problem.likelihood = softmax.likelihood.get();
+  problem.coupling = coupling;
   problem.variance = variance;
   problem.sigma2 = sigma2;
   Settings settings;
@@ -95,9 +85,10 @@ py::array_t<double> predict_linear(const py::object& X, const py::array& weights
 void bind_klr(py::module_& module) {
   module.def("fit_linear", &fit_linear, "Fits kernel logistic regression with a linear kernel.", py::kw_only(),
              py::arg("X"), py::arg("targets"), py::arg("n_classes"), py::arg("sample_weight") = py::none(),
-             py::arg("variance"), py::arg("sigma2"), py::arg("method") = "lbfgs", py::arg("state") = "auto",
-             py::arg("precision") = "auto", py::arg("tol") = 1e-6, py::arg("max_iter") = 1000, py::arg("history") = 0,
-             py::arg("start_weights") = py::none(), py::arg("n_threads") = 1, py::arg("progress") = py::none());
+             py::arg("coupling") = py::none(), py::arg("variance"), py::arg("sigma2"), py::arg("method") = "lbfgs",
+             py::arg("state") = "auto", py::arg("precision") = "auto", py::arg("tol") = 1e-6,
+             py::arg("max_iter") = 1000, py::arg("history") = 0, py::arg("start_weights") = py::none(),
+             py::arg("n_threads") = 1, py::arg("progress") = py::none());
   module.def("predict_linear", &predict_linear, "Predictors, probabilities or their logarithms.", py::kw_only(),
              py::arg("X"), py::arg("weights"), py::arg("intercepts"), py::arg("output") = "predictor",
              py::arg("n_threads") = 1);

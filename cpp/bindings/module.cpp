@@ -6,6 +6,7 @@
 namespace py = pybind11;
 
 namespace taxolearn::python {
+void bind_classes(py::module_& module);
 void bind_linear(py::module_& module);
 void bind_softmax(py::module_& module);
 void bind_klr(py::module_& module);
@@ -22,6 +23,7 @@ PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
       py::set_error(PyExc_ValueError, error.what());
     }
   });
+  taxolearn::python::bind_classes(module);
   taxolearn::python::bind_linear(module);
   taxolearn::python::bind_softmax(module);
   taxolearn::python::bind_klr(module);

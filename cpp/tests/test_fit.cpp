@@ -104,30 +104,26 @@ TEST_CASE("all methods, states and precisions come to the same minimum with a tr
   }
 }
 
-TEST_CASE("the certificate is the primal minus the dual value, wherever the weights are") {
+TEST_CASE("the certificate is the primal minus the dual value, wherever the point is") {
   for (const double sigma2 : {0.0, 3.0}) {
     for (const int view : {0, 1, 2, 3, 4, 5}) {
-      const Example example(60, 16, 3, 2.0, sigma2, view);
-      Result result;
-      result.weights = as_matrix(Random(4).matrix(16, 3));
-      result.intercepts = sigma2 > 0.0 ? std::vector<double>{0.3, -0.5, 0.1} : std::vector<double>(3, 0.0);
-      certify(example.problem, result, one);
-      const MatrixXd W = example.dense_weights(result);
-      CHECK(result.objective == doctest::Approx(example.oracle.objective(W)).epsilon(1e-13));
-      CHECK(result.gap == doctest::Approx(example.oracle.objective(W) - example.oracle.dual(W)).epsilon(1e-11));
-      CHECK(result.gap >= result.objective - example.minimum());
-      CHECK(result.relative_gap == result.gap / result.objective);
+      const Example example(2100, 16, 19, 2.0, sigma2, view);  // several chunks of rows, two blocks of columns
+      const DenseProblem& oracle = example.oracle;
+      const MatrixXd alpha = 0.1 * Random(5).matrix(2100, 19);
+      const MatrixXd W = oracle.Z.transpose() * alpha;
+      const Matrix<double> weights = as_matrix(W);
+      Result of_coefficients, of_weights;
+      conclude(example.problem, as_matrix(alpha), of_coefficients, two);
+      conclude(example.problem, Buffer<double>(weights.data(), weights.data() + weights.size()), of_weights, two);
+      for (const Result* result : {&of_coefficients, &of_weights}) {
+        CHECK(relative_error(example.dense_weights(*result), W) < 1e-13);
+        CHECK(result->objective == doctest::Approx(oracle.objective(W)).epsilon(1e-13));
+        CHECK(result->gap == doctest::Approx(oracle.objective(W) - oracle.dual(W)).epsilon(1e-11));
+        CHECK(result->relative_gap == result->gap / result->objective);
+      }
+      CHECK(of_coefficients.products == 2);
+      CHECK(of_weights.products == 1);
     }
-  }
-}
-
-TEST_CASE("weights of coefficients") {
-  for (const int view : {0, 1, 2, 3, 4, 5}) {
-    const Example example(2100, 16, 19, 2.0, 3.0, view);  // several chunks of rows, two blocks of columns
-    const MatrixXd alpha = Random(5).matrix(2100, 19);
-    Result result;
-    recover_weights(example.problem, as_matrix(alpha), result.weights, result.intercepts, two);
-    CHECK(relative_error(example.dense_weights(result), example.oracle.Z.transpose() * alpha) < 1e-13);
   }
 }
 

@@ -11,83 +11,171 @@ namespace {
 constexpr Index rows_per_chunk = 2048;
 constexpr Index columns_at_once = 8;  // on any number of threads: the last bits of a matrix product depend on it
 
-/// body(first column, X^T S for some columns) over blocks of columns of S, in parallel; returns the sum of what the
-/// body returns.
-template <class Body>
-double project_blocks(const InputView& X, const Matrix<double>& S, const Execution& execution, const Body& body) {
+/// X^T S for some columns of S.
+Matrix<double> project_block(const InputView& X, const Matrix<double>& S, Index column, Index count) {
+  Matrix<double> part(input_features(X), count);
+  for (Index first = 0; first < S.rows(); first += rows_per_chunk) {
+    const Index rows = std::min(rows_per_chunk, S.rows() - first);
+    project_columns(X, first, DenseView<const double>(S.row(first) + column, rows, count, S.cols()), 0, count,
+                    part.view());
+  }
+  return part;
+}
+
+/// out (d x C) = X^T S.
+void project(const InputView& X, const Matrix<double>& S, Matrix<double>& out, const Execution& execution) {
+  out = Matrix<double>(input_features(X), S.cols());
   const Blocks columns(S.cols(), columns_at_once);
-  return parallel_sum<double>(columns, execution, [&](Index column, Index count) {
-    Matrix<double> part(input_features(X), count);
-    for (Index first = 0; first < S.rows(); first += rows_per_chunk) {
-      const Index rows = std::min(rows_per_chunk, S.rows() - first);
-      project_columns(X, first, DenseView<const double>(S.row(first) + column, rows, count, S.cols()), 0, count,
-                      part.view());
-    }
-    return body(column, part);
+  parallel_for(columns.number(), execution, [&](Index block) {
+    const Matrix<double> part = project_block(X, S, columns.first(block), columns.length(block));
+    for (Index j = 0; j < part.rows(); ++j)
+      std::copy(part.row(j), part.row(j) + part.cols(), out.row(j) + columns.first(block));
   });
+}
+
+/// S G, in a new matrix; S itself where there is no coupling.
+const Matrix<double>& coupled(const Problem& problem, const Matrix<double>& S, Matrix<double>& storage,
+                              const Execution& execution) {
+  if (problem.coupling == nullptr) return S;
+  storage = S;
+  for_row_blocks(S.rows(), S.cols(), execution,
+                 [&](Index first, Index count) { problem.coupling->apply(count, storage.row(first)); });
+  return storage;
+}
+
+/// Predictors of the result's weights.
+Matrix<double> predictors(const Problem& problem, const Result& result, const Execution& execution) {
+  Matrix<double> u(input_rows(problem.X), result.weights.cols());
+  predict(problem.X, result.weights.view(), result.intercepts.data(), Output::predictor, u.view(), execution);
+  return u;
+}
+
+/// Replaces predictors by residuals; returns the loss.
+double to_residual(const Problem& problem, Matrix<double>& u, const Execution& execution) {
+  return parallel_sum<double>(row_blocks(u.rows(), u.cols()), execution, [&](Index first, Index count) {
+    return problem.likelihood->residual(first, count, u.row(first));
+  });
+}
+
+void set_gap(Result& result, double objective, double gap) {
+  result.objective = objective;
+  result.gap = gap;
+  if (gap == 0.0) {
+    result.relative_gap = 0.0;  // even where the objective is zero: one class, or no weight on any row
+  } else {
+    result.relative_gap = objective > 0.0 ? gap / objective : std::numeric_limits<double>::infinity();
+  }
 }
 
 }  // namespace
 
-void recover_weights(const Problem& problem, const Matrix<double>& alpha, Matrix<double>& coef,
-                     std::vector<double>& intercepts, const Execution& execution) {
-  coef = Matrix<double>(input_features(problem.X), alpha.cols());
-  intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
-  project_blocks(problem.X, alpha, execution, [&](Index column, const Matrix<double>& part) {
-    for (Index j = 0; j < part.rows(); ++j) {
-      double* const to = coef.row(j) + column;
-      for (Index c = 0; c < part.cols(); ++c) to[c] = problem.variance * part.row(j)[c];
-    }
-    return 0.0;
-  });
-  column_sums(alpha.view(), intercepts.data(), execution);
-  for (double& value : intercepts) value *= problem.sigma2;
-}
-
-void certify(const Problem& problem, Result& result, const Execution& execution) {
-  const Matrix<double>& coef = result.weights;
-  const Index n = input_rows(problem.X);
-  const Index classes = coef.cols();
+void conclude(const Problem& problem, const Matrix<double>& alpha, Result& result, const Execution& execution) {
   const double variance = problem.variance;
   const double sigma2 = problem.sigma2;
+  result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
+  column_sums(alpha.view(), result.intercepts.data(), execution);
+  for (double& value : result.intercepts) value *= sigma2;
+  {
+    Matrix<double> storage;
+    project(problem.X, coupled(problem, alpha, storage, execution), result.weights, execution);
+  }
+  Array(result.weights.data(), result.weights.size()) *= variance;
 
-  Matrix<double> residual(n, classes);
-  predict(problem.X, coef.view(), result.intercepts.data(), Output::predictor, residual.view(), execution);
-  const double loss = parallel_sum<double>(row_blocks(n, classes), execution, [&](Index first, Index count) {
-    return problem.likelihood->residual(first, count, residual.row(first));
+  Matrix<double> gradient = predictors(problem, result, execution);
+  const double square = dot(alpha.data(), gradient.data(), alpha.size(), execution);
+  const double loss = to_residual(problem, gradient, execution);
+  axpy(1.0, alpha.data(), gradient.data(), alpha.size(), execution);
+
+  // g . K g, a few columns at a time.
+  Matrix<double> storage;
+  const Matrix<double>& gradient_coupled = coupled(problem, gradient, storage, execution);
+  const Blocks columns(gradient.cols(), columns_at_once);
+  double gradient_square = variance * parallel_sum<double>(columns, execution, [&](Index column, Index count) {
+                             const Matrix<double> left = project_block(problem.X, gradient, column, count);
+                             if (&gradient_coupled == &gradient)
+                               return dot_block(left.data(), left.data(), left.size());
+                             const Matrix<double> right = project_block(problem.X, gradient_coupled, column, count);
+                             return dot_block(left.data(), right.data(), left.size());
+                           });
+  std::vector<double> sums(static_cast<std::size_t>(gradient.cols()));
+  column_sums<double>(gradient.view(), sums.data(), execution);
+  gradient_square += sigma2 * dot_block(sums.data(), sums.data(), gradient.cols());
+  result.products += 2;
+  set_gap(result, loss + 0.5 * square, 0.5 * gradient_square);
+}
+
+void conclude(const Problem& problem, const Buffer<double>& point, Result& result, const Execution& execution) {
+  const Index classes = problem.likelihood->classes();
+  const Index d = input_features(problem.X);
+  const Index roots = root_count(problem);
+  const double scale = std::sqrt(problem.variance);
+  const double sigma = std::sqrt(problem.sigma2);
+  const double* const b = point.data() + d * roots;
+  result.weights = Matrix<double>(d, classes);
+  result.intercepts.resize(static_cast<std::size_t>(classes));
+  for (Index c = 0; c < classes; ++c) result.intercepts[static_cast<std::size_t>(c)] = sigma * b[c];
+  for_row_blocks(d, roots, execution, [&](Index first, Index count) {
+    double* const to = result.weights.row(first);
+    const double* const from = point.data() + first * roots;
+    if (problem.coupling == nullptr) {
+      std::copy(from, from + count * roots, to);
+    } else {
+      problem.coupling->from_roots(count, from, to);
+    }
+    Array(to, count * classes) *= scale;
   });
 
-  // |W|^2 and |W + Z^T r|^2 in the scale of coef = sqrt(variance) W and of the intercepts, sigma W.
-  double gradient_square =
-      project_blocks(problem.X, residual, execution, [&](Index column, const Matrix<double>& part) {
-        double sum = 0.0;
-        for (Index j = 0; j < part.rows(); ++j) {
-          const double* const weights = coef.row(j) + column;
-          for (Index c = 0; c < part.cols(); ++c) {
-            const double value = weights[c] + variance * part.row(j)[c];
-            sum += value * value;
-          }
-        }
-        return sum / variance;
-      });
-  double square = dot(coef.data(), coef.data(), coef.size(), execution) / variance;
-  if (sigma2 > 0.0) {
-    std::vector<double> sums(static_cast<std::size_t>(classes));
-    column_sums<double>(residual.view(), sums.data(), execution);
-    for (std::size_t c = 0; c < sums.size(); ++c) {
-      const double b = result.intercepts[c];
-      square += b * b / sigma2;
-      gradient_square += (b + sigma2 * sums[c]) * (b + sigma2 * sums[c]) / sigma2;
+  Matrix<double> residual = predictors(problem, result, execution);
+  const double loss = to_residual(problem, residual, execution);
+  Matrix<double> sums;
+  project(problem.X, residual, sums, execution);
+  // |W + sqrt(variance) X^T r R|^2
+  double gradient_square = parallel_sum<double>(row_blocks(d, roots), execution, [&](Index first, Index count) {
+    thread_local Buffer<double> block;
+    block.resize(static_cast<std::size_t>(count * roots));
+    const double* step = sums.row(first);
+    if (problem.coupling != nullptr) {
+      problem.coupling->to_roots(count, step, block.data());
+      step = block.data();
     }
+    const double* const weights = point.data() + first * roots;
+    double sum = 0.0;
+    for (Index k = 0; k < count * roots; ++k) {
+      const double value = weights[k] + scale * step[k];
+      sum += value * value;
+    }
+    return sum;
+  });
+  std::vector<double> residual_sums(static_cast<std::size_t>(classes));
+  column_sums<double>(residual.view(), residual_sums.data(), execution);
+  for (Index c = 0; c < classes; ++c) {
+    const double value = b[c] + sigma * residual_sums[static_cast<std::size_t>(c)];
+    gradient_square += value * value;
   }
-  result.objective = loss + 0.5 * square;
-  result.gap = 0.5 * gradient_square;
-  if (result.gap == 0.0) {
-    result.relative_gap = 0.0;  // even where the objective is zero: one class, or no weight on any row
-  } else {
-    result.relative_gap =
-        result.objective > 0.0 ? result.gap / result.objective : std::numeric_limits<double>::infinity();
-  }
+  ++result.products;
+  const double square = dot(point.data(), point.data(), static_cast<Index>(point.size()), execution);
+  set_gap(result, loss + 0.5 * square, 0.5 * gradient_square);
+}
+
+Buffer<double> weights_of(const Problem& problem, const Matrix<double>& alpha, const Execution& execution) {
+  const Index d = input_features(problem.X);
+  const Index roots = root_count(problem);
+  Matrix<double> sums;
+  project(problem.X, alpha, sums, execution);
+  Array(sums.data(), sums.size()) *= std::sqrt(problem.variance);
+  Buffer<double> point(static_cast<std::size_t>(d * roots + alpha.cols()));
+  for_row_blocks(d, roots, execution, [&](Index first, Index count) {
+    double* const to = point.data() + first * roots;
+    if (problem.coupling == nullptr) {
+      std::copy(sums.row(first), sums.row(first) + count * roots, to);
+    } else {
+      problem.coupling->to_roots(count, sums.row(first), to);
+    }
+  });
+  double* const b = point.data() + d * roots;
+  column_sums(alpha.view(), b, execution);
+  for (Index c = 0; c < alpha.cols(); ++c) b[c] *= std::sqrt(problem.sigma2);
+  return point;
 }
 
 }  // namespace taxolearn

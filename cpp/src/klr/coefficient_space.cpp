@@ -25,7 +25,21 @@ void CoefficientSpace<T>::multiply(const T* S, T* out) {
   column_sums(from, sums.data(), this->execution_);
   std::vector<T> shift(sums.size());
   for (std::size_t c = 0; c < sums.size(); ++c) shift[c] = static_cast<T>(this->problem_.sigma2 * sums[c]);
-  operator_->apply(from, DenseView<T>(out, alpha_.rows(), alpha_.cols()), shift.data(), this->execution_);
+  const DenseView<T> to(out, alpha_.rows(), alpha_.cols());
+  const Coupling* const coupling = this->problem_.coupling;
+  if (coupling == nullptr) {
+    operator_->apply(from, to, shift.data(), this->execution_);
+    return;
+  }
+  operator_->apply(from, to, nullptr, this->execution_);
+  for_row_blocks(to.rows, to.cols, this->execution_, [&](Index first, Index count) {
+    coupling->apply(count, to.row(first));
+    for (Index i = first; i < first + count; ++i) {
+      T* const row = to.row(i);
+#pragma omp simd
+      for (Index c = 0; c < to.cols; ++c) row[c] += shift[static_cast<std::size_t>(c)];
+    }
+  });
 }
 
 template <class T>
@@ -107,7 +121,6 @@ template <class T>
 std::vector<double> CoefficientSpace<T>::kernel_diagonal() const {
   std::vector<double> diagonal(static_cast<std::size_t>(alpha_.rows()));
   operator_->diag(diagonal.data());
-  for (double& value : diagonal) value += this->problem_.sigma2;
   return diagonal;
 }
 

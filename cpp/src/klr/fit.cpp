@@ -27,6 +27,9 @@ void check(const Problem& problem, const Settings& settings) {
   require(problem.likelihood != nullptr, "the problem has no likelihood");
   require(n > 0, "X has 0 rows, expected at least 1");
   require(n == problem.likelihood->rows(), "X has ", n, " rows but there are ", problem.likelihood->rows(), " labels");
+  require(problem.coupling == nullptr || problem.coupling->classes() == problem.likelihood->classes(),
+          "the coupling has ", problem.coupling == nullptr ? 0 : problem.coupling->classes(), " classes, expected ",
+          problem.likelihood->classes());
   require(std::isfinite(problem.variance) && problem.variance > 0.0, "variance must be positive and finite, got ",
           problem.variance);
   require(std::isfinite(problem.sigma2) && problem.sigma2 >= 0.0, "sigma2 must be finite and at least 0, got ",
@@ -43,8 +46,9 @@ struct Run {
   const Problem& problem;
   const Settings& settings;
   const Execution& execution;
-  bool dual;             ///< point is alpha (n x C), else W ((d + 1) x C)
-  Matrix<double> point;  ///< empty means zero
+  bool dual;               ///< the point is alpha, else weights; empty means zero
+  Matrix<double> alpha;    ///< n x C
+  Buffer<double> weights;  ///< W and b, see WeightSpace
   Result result;
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 
@@ -89,8 +93,8 @@ struct Run {
     MinimizeResult outcome;
     if (dual) {
       CoefficientSpace<T> space(problem, slots(), execution, result);
-      if (point.size() > 0) space.start(point);
-      point = Matrix<double>();
+      if (alpha.size() > 0) space.start(alpha);
+      alpha = Matrix<double>();
       switch (settings.method) {
         case Method::lbfgs:
           outcome = lbfgs(space, minimize_settings, report);
@@ -102,35 +106,26 @@ struct Run {
           outcome = newton(space, problem, minimize_settings, report, execution);
           break;
       }
-      point = std::move(space.coefficients());
+      alpha = std::move(space.coefficients());
     } else {
       WeightSpace<T> space(problem, slots(), execution, result);
-      if (point.size() > 0) space.start(point);
-      point = Matrix<double>();
+      if (!weights.empty()) space.start(std::move(weights));
       outcome = settings.method == Method::lbfgs ? lbfgs(space, minimize_settings, report)
                                                  : nonlinear_cg(space, minimize_settings, report);
-      point = std::move(space.weights());
+      weights = std::move(space.weights());
     }
     result.status = outcome.status;
     result.iterations += outcome.iterations;
   }
 
-  /// Weights of the present point and their certificate.
-  void conclude() {
+  /// Weights of the class functions at the present point and their certificate.
+  void certify() {
     const Stopwatch watch(result.timings.certificate);
     if (dual) {
-      recover_weights(problem, point, result.weights, result.intercepts, execution);
+      conclude(problem, alpha, result, execution);
     } else {
-      const Index d = input_features(problem.X);
-      const double scale = std::sqrt(problem.variance);
-      const double sigma = std::sqrt(problem.sigma2);
-      result.weights = Matrix<double>(d, point.cols());
-      for (Index k = 0; k < result.weights.size(); ++k) result.weights.data()[k] = scale * point.data()[k];
-      result.intercepts.resize(static_cast<std::size_t>(point.cols()));
-      for (Index c = 0; c < point.cols(); ++c) result.intercepts[static_cast<std::size_t>(c)] = sigma * point.row(d)[c];
+      conclude(problem, weights, result, execution);
     }
-    result.products += dual ? 2 : 1;
-    certify(problem, result, execution);
   }
 
   bool good() const { return result.relative_gap <= settings.tolerance; }
@@ -139,39 +134,42 @@ struct Run {
   bool worth_another_round() const { return !good() && result.status != Status::max_iter; }
 };
 
+/// -residual at the predictors of given weights. At the optimum these are the coefficients, so they are a good guess of
+/// new ones.
+Matrix<double> guess_coefficients(const Problem& problem, const double* weights, const Execution& execution) {
+  const Likelihood& likelihood = *problem.likelihood;
+  const Index d = input_features(problem.X);
+  Matrix<double> alpha(likelihood.rows(), likelihood.classes());
+  predict(problem.X, DenseView<const double>(weights, d, alpha.cols()), weights + d * alpha.cols(), Output::predictor,
+          alpha.view(), execution);
+  const Blocks blocks(alpha.rows(), 64);
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    likelihood.residual(blocks.first(block), blocks.length(block), alpha.row(blocks.first(block)));
+  });
+  for (Index k = 0; k < alpha.size(); ++k) alpha.data()[k] = -alpha.data()[k];
+  return alpha;
+}
+
 /// Brings a given start into the chosen state; leaves the point empty where there is none.
 void prepare(Run& run, const Start& start) {
-  const Likelihood& likelihood = *run.problem.likelihood;
-  const Index n = likelihood.rows();
-  const Index classes = likelihood.classes();
-  const Index d = input_features(run.problem.X);
-  const auto point_from = [&](const double* coef, const double* intercepts) {
-    const double scale = 1.0 / std::sqrt(run.problem.variance);
-    const double sigma = run.problem.sigma2 > 0.0 ? 1.0 / std::sqrt(run.problem.sigma2) : 0.0;
-    run.point = Matrix<double>(d + 1, classes);
-    for (Index k = 0; k < d * classes; ++k) run.point.data()[k] = scale * coef[k];
-    for (Index c = 0; c < classes; ++c) run.point.row(d)[c] = sigma * intercepts[c];
-  };
-  if (start.coefficients != nullptr && run.dual) {
-    run.point = Matrix<double>(n, classes);
-    std::copy(start.coefficients, start.coefficients + n * classes, run.point.data());
-  } else if (start.weights != nullptr && !run.dual) {
-    point_from(start.weights, start.weights + d * classes);
-  } else if (start.coefficients != nullptr) {
-    Matrix<double> alpha(n, classes), coef;
-    std::vector<double> intercepts;
-    std::copy(start.coefficients, start.coefficients + n * classes, alpha.data());
-    recover_weights(run.problem, alpha, coef, intercepts, run.execution);
-    point_from(coef.data(), intercepts.data());
+  const Problem& problem = run.problem;
+  const Index n = problem.likelihood->rows();
+  const Index classes = problem.likelihood->classes();
+  const Index d = input_features(problem.X);
+  if (start.coefficients != nullptr) {
+    run.alpha = Matrix<double>(n, classes);
+    std::copy(start.coefficients, start.coefficients + n * classes, run.alpha.data());
+  } else if (start.weights != nullptr && (run.dual || problem.coupling != nullptr)) {
+    run.alpha = guess_coefficients(problem, start.weights, run.execution);
   } else if (start.weights != nullptr) {
-    // At the optimum alpha = -residual, so the residual of old predictions is a good guess of new coefficients.
-    run.point = Matrix<double>(n, classes);
-    predict(run.problem.X, DenseView<const double>(start.weights, d, classes), start.weights + d * classes,
-            Output::predictor, run.point.view(), run.execution);
-    parallel_sum<double>(Blocks(n, 64), run.execution, [&](Index first, Index count) {
-      return likelihood.residual(first, count, run.point.row(first));
-    });
-    for (Index k = 0; k < run.point.size(); ++k) run.point.data()[k] = -run.point.data()[k];
+    const double sigma = problem.sigma2 > 0.0 ? 1.0 / std::sqrt(problem.sigma2) : 0.0;
+    run.weights.assign(start.weights, start.weights + (d + 1) * classes);
+    for (Index k = 0; k < d * classes; ++k) run.weights[static_cast<std::size_t>(k)] /= std::sqrt(problem.variance);
+    for (Index c = 0; c < classes; ++c) run.weights[static_cast<std::size_t>(d * classes + c)] *= sigma;
+  }
+  if (!run.dual && run.alpha.size() > 0) {
+    run.weights = weights_of(problem, run.alpha, run.execution);
+    run.alpha = Matrix<double>();
   }
 }
 
@@ -186,7 +184,7 @@ State choose_state(const Problem& problem, const Settings& settings) {
 Result fit(const Problem& problem, const Settings& settings, const Start& start, const Execution& execution) {
   check(problem, settings);
   const State state = choose_state(problem, settings);
-  Run run{problem, settings, execution, state == State::coefficients, {}, {}};
+  Run run{problem, settings, execution, state == State::coefficients, {}, {}, {}};
   run.result.state = run.dual ? "coefficients" : "weights";
   prepare(run, start);
   const double work =
@@ -196,12 +194,12 @@ Result fit(const Problem& problem, const Settings& settings, const Start& start,
   bool more = true;
   if (single) {
     run.minimize<float>();
-    run.conclude();
+    run.certify();
     more = settings.precision == Precision::automatic && run.worth_another_round();
   }
   for (int round = 0; more && round < rounds_in_double; ++round) {
     run.minimize<double>();
-    run.conclude();
+    run.certify();
     more = run.worth_another_round();
   }
   if (run.good()) {

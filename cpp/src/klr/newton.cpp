@@ -15,14 +15,6 @@ constexpr int cg_steps = 500;      // at most, a Newton step
 constexpr double eta_first = 0.1;
 constexpr double eta_least = 1e-4;
 
-/// body(first row, rows, offset of the first element) over blocks of rows.
-template <class Body>
-void for_rows(Index rows, Index classes, const Execution& execution, const Body& body) {
-  const Blocks blocks = row_blocks(rows, classes);
-  parallel_for(blocks.number(), execution,
-               [&](Index block) { body(blocks.first(block), blocks.length(block), blocks.first(block) * classes); });
-}
-
 }  // namespace
 
 template <class T>
@@ -36,14 +28,17 @@ MinimizeResult newton(CoefficientSpace<T>& space, const Problem& problem, const 
   Matrix<double> scratch(rows, classes), image(rows, classes);
   PcgWorkspace workspace(size);
   const std::vector<double> kernel_diagonal = space.kernel_diagonal();
+  std::vector<double> class_diagonal(static_cast<std::size_t>(classes), 1.0);
+  if (problem.coupling != nullptr) problem.coupling->diag(class_diagonal.data());
 
   const auto root = [&](double* x) {
-    for_rows(rows, classes, execution,
-             [&](Index first, Index count, Index at) { likelihood.root(first, count, state.data() + at, x + at); });
+    for_row_blocks(rows, classes, execution, [&](Index first, Index count) {
+      likelihood.root(first, count, state.row(first), x + first * classes);
+    });
   };
   const auto root_transposed = [&](double* x) {
-    for_rows(rows, classes, execution, [&](Index first, Index count, Index at) {
-      likelihood.root_transposed(first, count, state.data() + at, x + at);
+    for_row_blocks(rows, classes, execution, [&](Index first, Index count) {
+      likelihood.root_transposed(first, count, state.row(first), x + first * classes);
     });
   };
 
@@ -60,13 +55,16 @@ MinimizeResult newton(CoefficientSpace<T>& space, const Problem& problem, const 
     const Buffer<T>& gradient = space.slot(gradient_slot);
     const double gradient_norm = std::sqrt(dot(gradient.data(), gradient.data(), size, execution));
     state = space.predictors();
-    for_rows(rows, classes, execution, [&](Index first, Index count, Index at) {
-      likelihood.curve(first, count, state.data() + at);
-      likelihood.root_diagonal(first, count, state.data() + at, diagonal.data() + at);
+    for_row_blocks(rows, classes, execution, [&](Index first, Index count) {
+      likelihood.curve(first, count, state.row(first));
+      likelihood.root_diagonal(first, count, state.row(first), diagonal.row(first));
       for (Index k = 0; k < count; ++k) {
         for (Index c = 0; c < classes; ++c) {
           double& value = diagonal.row(first + k)[c];
-          value = 1.0 + kernel_diagonal[static_cast<std::size_t>(first + k)] * value;
+          const double prior =
+              kernel_diagonal[static_cast<std::size_t>(first + k)] * class_diagonal[static_cast<std::size_t>(c)] +
+              problem.sigma2;
+          value = 1.0 + prior * value;
         }
       }
     });

@@ -20,6 +20,13 @@ inline Blocks row_blocks(Index rows, Index classes) {
   return Blocks(rows, std::max<Index>(1, vector_block / std::max<Index>(classes, 1)));
 }
 
+/// body(first row, rows) over these blocks, in parallel.
+template <class Body>
+void for_row_blocks(Index rows, Index classes, const Execution& execution, const Body& body) {
+  const Blocks blocks = row_blocks(rows, classes);
+  parallel_for(blocks.number(), execution, [&](Index block) { body(blocks.first(block), blocks.length(block)); });
+}
+
 template <class T>
 template <class Body>
 LinePoint PredictorSpace<T>::residuals(double step, const Body& body) {

@@ -7,53 +7,77 @@ namespace taxolearn {
 
 template <class T>
 WeightSpace<T>::WeightSpace(const Problem& problem, int slots, const Execution& execution, Result& result)
-    : PredictorSpace<T>(problem, execution, result),
-      W_(input_features(problem.X) + 1, this->u_.cols()),
-      slots_(static_cast<std::size_t>(slots)) {
+    : PredictorSpace<T>(problem, execution, result), slots_(static_cast<std::size_t>(slots)) {
   const Stopwatch watch(result.timings.setup);
   operator_ = make_linear_features<T>(problem.X, problem.variance, execution);
   result.algorithm = operator_->algorithm();
-  for (auto& slot : slots_) slot.resize(static_cast<std::size_t>(W_.size()));
+  W_.assign(static_cast<std::size_t>(operator_->features() * root_count(problem) + this->u_.cols()), 0.0);
+  for (auto& slot : slots_) slot.resize(W_.size());
   image_.resize(static_cast<std::size_t>(this->u_.size()));
-  feature_scratch_.resize(static_cast<std::size_t>(operator_->features() * W_.cols()));
+  feature_scratch_.resize(static_cast<std::size_t>(operator_->features() * this->u_.cols()));
 }
 
 template <class T>
 void WeightSpace<T>::project(const T* S, double* out) {
   const Stopwatch watch(this->result_.timings.products);
-  const DenseView<const T> from(S, this->u_.rows(), W_.cols());
-  const Index d = operator_->features();
-  operator_->project(from, DenseView<T>(feature_scratch_.data(), d, W_.cols()), this->execution_);
-  convert(feature_scratch_.data(), out, d * W_.cols(), this->execution_);
-  double* const last = out + d * W_.cols();
+  const Index classes = this->u_.cols();
+  const DenseView<const T> from(S, this->u_.rows(), classes);
+  const DenseView<T> sums(feature_scratch_.data(), operator_->features(), classes);
+  operator_->project(from, sums, this->execution_);
+  const Coupling* const coupling = this->problem_.coupling;
+  const Index roots = root_count(this->problem_);
+  for_row_blocks(sums.rows, classes, this->execution_, [&](Index first, Index count) {
+    double* const to = out + first * roots;
+    if (coupling == nullptr) {
+      convert_block(sums.row(first), to, count * classes);
+      return;
+    }
+    thread_local Buffer<double> block;
+    block.resize(static_cast<std::size_t>(count * classes));
+    convert_block(sums.row(first), block.data(), count * classes);
+    coupling->to_roots(count, block.data(), to);
+  });
+  double* const last = out + sums.rows * roots;
   column_sums(from, last, this->execution_);
-  for (Index c = 0; c < W_.cols(); ++c) last[c] *= std::sqrt(this->problem_.sigma2);
+  for (Index c = 0; c < classes; ++c) last[c] *= std::sqrt(this->problem_.sigma2);
 }
 
 template <class T>
 void WeightSpace<T>::expand(const double* W, T* out) {
   const Stopwatch watch(this->result_.timings.products);
-  const Index d = operator_->features();
-  convert(W, feature_scratch_.data(), d * W_.cols(), this->execution_);
-  std::vector<T> shift(static_cast<std::size_t>(W_.cols()));
+  const Index classes = this->u_.cols();
+  const DenseView<T> weights(feature_scratch_.data(), operator_->features(), classes);
+  const Coupling* const coupling = this->problem_.coupling;
+  const Index roots = root_count(this->problem_);
+  for_row_blocks(weights.rows, classes, this->execution_, [&](Index first, Index count) {
+    const double* const from = W + first * roots;
+    if (coupling == nullptr) {
+      convert_block(from, weights.row(first), count * classes);
+      return;
+    }
+    thread_local Buffer<double> block;
+    block.resize(static_cast<std::size_t>(count * classes));
+    coupling->from_roots(count, from, block.data());
+    convert_block(block.data(), weights.row(first), count * classes);
+  });
+  const double* const last = W + weights.rows * roots;
+  std::vector<T> shift(static_cast<std::size_t>(classes));
   const double sigma = std::sqrt(this->problem_.sigma2);
-  std::transform(W + d * W_.cols(), W + W_.size(), shift.begin(),
-                 [sigma](double value) { return static_cast<T>(sigma * value); });
-  operator_->expand(DenseView<const T>(feature_scratch_.data(), d, W_.cols()),
-                    DenseView<T>(out, this->u_.rows(), W_.cols()), shift.data(), this->execution_);
+  std::transform(last, last + classes, shift.begin(), [sigma](double value) { return static_cast<T>(sigma * value); });
+  operator_->expand(weights, DenseView<T>(out, this->u_.rows(), classes), shift.data(), this->execution_);
 }
 
 template <class T>
-void WeightSpace<T>::start(const Matrix<double>& weights) {
-  W_ = weights;
+void WeightSpace<T>::start(Buffer<double>&& weights) {
+  W_ = std::move(weights);
   expand(W_.data(), image_.data());
   convert(image_.data(), this->u_.data(), this->u_.size(), this->execution_);
 }
 
 template <class T>
 double WeightSpace<T>::advance(double step, int slot) {
-  if (step != 0.0)
-    axpy(step, slots_[static_cast<std::size_t>(direction_)].data(), W_.data(), W_.size(), this->execution_);
+  const Index size = static_cast<Index>(W_.size());
+  if (step != 0.0) axpy(step, slots_[static_cast<std::size_t>(direction_)].data(), W_.data(), size, this->execution_);
   LinePoint sums;
   {
     const Stopwatch watch(this->result_.timings.likelihood);
@@ -65,24 +89,26 @@ double WeightSpace<T>::advance(double step, int slot) {
   ++this->result_.products;  // this projection together with the expansion of the direction that led here
   double* const out = slots_[static_cast<std::size_t>(slot)].data();
   project(image_.data(), out);
-  axpy(1.0, W_.data(), out, W_.size(), this->execution_);
-  this->point_square_ = dot(W_.data(), W_.data(), W_.size(), this->execution_);
+  axpy(1.0, W_.data(), out, size, this->execution_);
+  this->point_square_ = dot(W_.data(), W_.data(), size, this->execution_);
   return sums.value + 0.5 * this->point_square_;
 }
 
 template <class T>
 std::vector<double> WeightSpace<T>::inner(int slot, const std::vector<int>& others) {
   const Stopwatch watch(this->result_.timings.vectors);
-  return inner_products(slots_[static_cast<std::size_t>(slot)].data(), slots_, others, W_.size(), this->execution_);
+  return inner_products(slots_[static_cast<std::size_t>(slot)].data(), slots_, others, static_cast<Index>(W_.size()),
+                        this->execution_);
 }
 
 template <class T>
 void WeightSpace<T>::combine(const std::vector<double>& coefficients, int into) {
   double* const vector = slots_[static_cast<std::size_t>(into)].data();
+  const Index size = static_cast<Index>(W_.size());
   {
     const Stopwatch watch(this->result_.timings.vectors);
     const LinePoint sums =
-        parallel_sum<LinePoint>(Blocks(W_.size(), vector_block), this->execution_, [&](Index first, Index count) {
+        parallel_sum<LinePoint>(Blocks(size, vector_block), this->execution_, [&](Index first, Index count) {
           thread_local Buffer<double> sum;
           sum.resize(static_cast<std::size_t>(count));
           combine_block(coefficients, slots_, first, count, sum.data());

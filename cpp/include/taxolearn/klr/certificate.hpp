@@ -1,16 +1,20 @@
-// Certificate of a fit: objective and duality gap of given weights, from the inputs themselves, in double
-// precision.
+// The end of a fit: weights of the class functions at the point found, and a certificate: objective and duality gap
+// there, from the inputs themselves, in double precision.
 #pragma once
 
 #include "taxolearn/klr/problem.hpp"
 
 namespace taxolearn {
 
-/// coef (d x C) = variance X^T alpha and the intercepts sigma2 1^T alpha, with alpha (n x C).
-void recover_weights(const Problem& problem, const Matrix<double>& alpha, Matrix<double>& coef,
-                     std::vector<double>& intercepts, const Execution& execution);
+/// From coefficients alpha (n x C): weights variance X^T alpha G, intercepts sigma2 1^T alpha. Two products.
+void conclude(const Problem& problem, const Matrix<double>& alpha, Result& result, const Execution& execution);
 
-/// Sets objective, gap and relative gap of result.weights and result.intercepts. Costs one product.
-void certify(const Problem& problem, Result& result, const Execution& execution);
+/// From a point in the space of weights, W (d x columns of R) followed by b (C): weights sqrt(variance) W R^T,
+/// intercepts sigma b. One product.
+void conclude(const Problem& problem, const Buffer<double>& point, Result& result, const Execution& execution);
+
+/// The point in the space of weights that coefficients (n x C) stand for: sqrt(variance) X^T alpha R and sigma 1^T
+/// alpha.
+Buffer<double> weights_of(const Problem& problem, const Matrix<double>& alpha, const Execution& execution);
 
 }  // namespace taxolearn

@@ -1,9 +1,10 @@
 // Kernel logistic regression: what to solve, how, and what came out.
 //
-//   Phi(alpha) = f(u) + 1/2 alpha . u,   u = K alpha,   K = (variance X X^T + sigma2 1 1^T) for every class,
+//   Phi(alpha) = f(u) + 1/2 alpha . u,   u = K alpha = M alpha G + sigma2 1 1^T alpha,   M = variance X X^T,
 //
-// with f the likelihood's loss. In weights: u = Z W with Z = [sqrt(variance) X, sigma 1], W = Z^T alpha and
-// Phi = f(Z W) + 1/2 |W|^2.
+// with f the likelihood's loss and G = R R^T the coupling of the classes (the identity for a flat model). In weights:
+// u = sqrt(variance) X W R^T + sigma 1 b^T and Phi = f(u) + 1/2 |W|^2 + 1/2 |b|^2; W has a column per column of R, b an
+// element per class. The coupling acts on classes, M on rows: products cost C columns of M, whatever R is.
 #pragma once
 
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "taxolearn/base/matrix.hpp"
 #include "taxolearn/base/parallel.hpp"
+#include "taxolearn/classes/coupling.hpp"
 #include "taxolearn/likelihood/likelihood.hpp"
 #include "taxolearn/operators/input.hpp"
 #include "taxolearn/solver/minimize.hpp"
@@ -22,7 +24,13 @@ struct Problem {
   const Likelihood* likelihood = nullptr;  ///< of n rows and C classes
   double variance = 1.0;                   ///< of the linear kernel, > 0
   double sigma2 = 1.0;                     ///< prior variance of the intercepts, >= 0; 0 means no intercepts
+  const Coupling* coupling = nullptr;      ///< of the C classes; null: the identity
 };
+
+/// Columns of R.
+inline Index root_count(const Problem& problem) {
+  return problem.coupling == nullptr ? problem.likelihood->classes() : problem.coupling->roots();
+}
 
 enum class Method { lbfgs, nonlinear_cg, newton };
 
@@ -30,7 +38,7 @@ enum class Method { lbfgs, nonlinear_cg, newton };
 enum class State {
   automatic,     ///< the smaller one
   coefficients,  ///< alpha, n x C, in the kernel's metric
-  weights,       ///< W, (d + 1) x C
+  weights,       ///< W, d x columns of R, and b
 };
 
 /// Precision of the kernel products. Points and sums are in double precision always.

@@ -63,7 +63,7 @@ class CoefficientSpace final : public PredictorSpace<T> {
   /// Makes the vector in a slot, written from outside with its image, the direction.
   void use_direction(int slot);
 
-  /// M_ii + sigma2.
+  /// M_ii.
   std::vector<double> kernel_diagonal() const;
 
  protected:
@@ -84,9 +84,9 @@ class WeightSpace final : public PredictorSpace<T> {
  public:
   WeightSpace(const Problem& problem, int slots, const Execution& execution, Result& result);
 
-  /// Moves to the given weights ((d + 1) x C): half a product.
-  void start(const Matrix<double>& weights);
-  Matrix<double>& weights() { return W_; }
+  /// Moves to the given weights, W (d x columns of R) followed by b (C): half a product.
+  void start(Buffer<double>&& weights);
+  Buffer<double>& weights() { return W_; }
 
   double advance(double step, int slot) override;
   std::vector<double> inner(int slot, const std::vector<int>& others) override;
@@ -96,12 +96,12 @@ class WeightSpace final : public PredictorSpace<T> {
   const T* image() const override { return image_.data(); }
 
  private:
-  void project(const T* S, double* out);  ///< out = Z^T S, (d + 1) x C
-  void expand(const double* W, T* out);   ///< out = Z W, n x C
+  void project(const T* S, double* out);  ///< weights from predictors: the adjoint of expand
+  void expand(const double* W, T* out);   ///< predictors (n x C) of weights
 
   std::unique_ptr<FeatureOperator<T>> operator_;
-  Matrix<double> W_;
-  std::vector<Buffer<double>> slots_;  ///< (d + 1) x C each
+  Buffer<double> W_;                   ///< W and b
+  std::vector<Buffer<double>> slots_;  ///< as long as W_
   Buffer<T> image_;                    ///< n x C: of the direction; between directions, the residual
   Buffer<T> feature_scratch_;          ///< d x C
   int direction_ = 0;

@@ -1,0 +1,160 @@
+#include "taxolearn/classes/coupling.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "taxolearn/base/check.hpp"
+
+namespace taxolearn {
+namespace {
+
+void check(const TiedVariances& tied) {
+  const Index size = static_cast<Index>(tied.variances.size());
+  require(tied.groups.empty() || static_cast<Index>(tied.groups.size()) == size, "groups has ", tied.groups.size(),
+          " elements, expected ", size);
+  for (Index k = 0; k < size; ++k) {
+    const double variance = tied.variances[static_cast<std::size_t>(k)];
+    require(std::isfinite(variance) && variance >= 0.0, "variances[", k, "] is ", variance,
+            ", expected a finite number of at least 0");
+    require(tied.group(k) >= -1 && tied.group(k) < size, "groups[", k, "] is ", tied.group(k),
+            ", expected -1 or a number below ", size);
+  }
+}
+
+}  // namespace
+
+Index TiedVariances::parameters() const {
+  if (variances.empty()) return 0;
+  return groups.empty() ? 1 : *std::max_element(groups.begin(), groups.end()) + 1;
+}
+
+IndependentCoupling::IndependentCoupling(TiedVariances variances) : tied_(std::move(variances)) {
+  require(!tied_.variances.empty(), "variances is empty, expected one per class");
+  check(tied_);
+}
+
+void IndependentCoupling::apply(Index count, float* S) const {
+  for (Index i = 0; i < count; ++i, S += classes())
+    for (Index c = 0; c < classes(); ++c) S[c] *= static_cast<float>(tied_.variances[static_cast<std::size_t>(c)]);
+}
+
+void IndependentCoupling::apply(Index count, double* S) const {
+  for (Index i = 0; i < count; ++i, S += classes())
+    for (Index c = 0; c < classes(); ++c) S[c] *= tied_.variances[static_cast<std::size_t>(c)];
+}
+
+void IndependentCoupling::to_roots(Index count, const double* S, double* out) const {
+  for (Index i = 0; i < count; ++i, S += classes(), out += classes())
+    for (Index c = 0; c < classes(); ++c) out[c] = S[c] * std::sqrt(tied_.variances[static_cast<std::size_t>(c)]);
+}
+
+void IndependentCoupling::from_roots(Index count, const double* A, double* out) const { to_roots(count, A, out); }
+
+void IndependentCoupling::diag(double* out) const { std::copy(tied_.variances.begin(), tied_.variances.end(), out); }
+
+void IndependentCoupling::bilinear_grad(Index count, const double* E, const double* H, double* gradient) const {
+  for (Index i = 0; i < count; ++i, E += classes(), H += classes()) {
+    for (Index c = 0; c < classes(); ++c) {
+      const Index group = tied_.group(c);
+      if (group >= 0) gradient[group] += tied_.variances[static_cast<std::size_t>(c)] * E[c] * H[c];
+    }
+  }
+}
+
+TreeCoupling::TreeCoupling(std::shared_ptr<const Taxonomy> taxonomy, TiedVariances variances)
+    : taxonomy_(std::move(taxonomy)), tied_(std::move(variances)) {
+  require(taxonomy_ != nullptr, "the coupling has no taxonomy");
+  require(static_cast<Index>(tied_.variances.size()) == taxonomy_->nodes(), "variances has ", tied_.variances.size(),
+          " elements, expected ", taxonomy_->nodes(), ", one per node");
+  tied_.variances[0] = 0.0;
+  if (tied_.groups.empty()) tied_.groups.assign(tied_.variances.size(), 0);
+  tied_.groups[0] = -1;
+  check(tied_);
+  for (const double variance : tied_.variances) {
+    roots_.push_back(std::sqrt(variance));
+    single_.push_back(static_cast<float>(variance));
+  }
+}
+
+template <class T>
+void TreeCoupling::sweep(Index count, const T* variances, T* S) const {
+  const Index inner = taxonomy_->inner();
+  const T* const leaf_variances = variances + inner;
+  thread_local Buffer<T> scratch;
+  scratch.resize(static_cast<std::size_t>(inner));
+  T* const sums = scratch.data();
+  for (Index i = 0; i < count; ++i, S += classes()) {
+    taxonomy_->add_up(S, sums);
+    sums[0] = T(0);
+    for (Index p = 0; p < inner; ++p) {
+      const Taxonomy::Branch& branch = taxonomy_->branches()[static_cast<std::size_t>(p)];
+      if (p > 0) sums[p] = sums[branch.parent] + variances[p] * sums[p];
+      const T above = sums[p];
+#pragma omp simd
+      for (std::int32_t c = branch.begin; c < branch.middle; ++c) S[c] = above + leaf_variances[c] * S[c];
+    }
+  }
+}
+
+void TreeCoupling::apply(Index count, float* S) const { sweep(count, single_.data(), S); }
+void TreeCoupling::apply(Index count, double* S) const { sweep(count, tied_.variances.data(), S); }
+
+void TreeCoupling::to_roots(Index count, const double* S, double* out) const {
+  const Index inner = taxonomy_->inner();
+  thread_local Buffer<double> sums;
+  sums.resize(static_cast<std::size_t>(inner));
+  for (Index i = 0; i < count; ++i, S += classes(), out += roots()) {
+    taxonomy_->add_up(S, sums.data());
+    for (Index p = 1; p < inner; ++p)
+      out[p - 1] = roots_[static_cast<std::size_t>(p)] * sums[static_cast<std::size_t>(p)];
+    const double* const leaf_roots = roots_.data() + inner;
+    double* const leaves = out + inner - 1;
+    for (Index c = 0; c < classes(); ++c) leaves[c] = leaf_roots[c] * S[c];
+  }
+}
+
+void TreeCoupling::from_roots(Index count, const double* A, double* out) const {
+  const Index inner = taxonomy_->inner();
+  thread_local Buffer<double> scratch;
+  scratch.resize(static_cast<std::size_t>(inner));
+  double* const above = scratch.data();
+  for (Index i = 0; i < count; ++i, A += roots(), out += classes()) {
+    const double* const leaf_roots = roots_.data() + inner;
+    const double* const leaves = A + inner - 1;
+    above[0] = 0.0;
+    for (Index p = 0; p < inner; ++p) {
+      const Taxonomy::Branch& branch = taxonomy_->branches()[static_cast<std::size_t>(p)];
+      if (p > 0) above[p] = above[branch.parent] + roots_[static_cast<std::size_t>(p)] * A[p - 1];
+      for (std::int32_t c = branch.begin; c < branch.middle; ++c) out[c] = above[p] + leaf_roots[c] * leaves[c];
+    }
+  }
+}
+
+void TreeCoupling::diag(double* out) const {
+  const Index inner = taxonomy_->inner();
+  std::vector<double> above(static_cast<std::size_t>(inner), 0.0);
+  for (Index p = 0; p < taxonomy_->nodes(); ++p) {
+    const double variance = tied_.variances[static_cast<std::size_t>(p)];
+    const double sum = variance + (p > 0 ? above[static_cast<std::size_t>(taxonomy_->parent(p))] : 0.0);
+    (p < inner ? above[static_cast<std::size_t>(p)] : out[p - inner]) = sum;
+  }
+}
+
+void TreeCoupling::bilinear_grad(Index count, const double* E, const double* H, double* gradient) const {
+  const Index inner = taxonomy_->inner();
+  thread_local Buffer<double> left, right;
+  left.resize(static_cast<std::size_t>(inner));
+  right.resize(static_cast<std::size_t>(inner));
+  const auto add = [&](Index node, double product) {
+    const Index group = tied_.group(node);
+    if (group >= 0) gradient[group] += tied_.variances[static_cast<std::size_t>(node)] * product;
+  };
+  for (Index i = 0; i < count; ++i, E += classes(), H += classes()) {
+    taxonomy_->add_up(E, left.data());
+    taxonomy_->add_up(H, right.data());
+    for (Index p = 1; p < inner; ++p) add(p, left[static_cast<std::size_t>(p)] * right[static_cast<std::size_t>(p)]);
+    for (Index c = 0; c < classes(); ++c) add(inner + c, E[c] * H[c]);
+  }
+}
+
+}  // namespace taxolearn

@@ -1,0 +1,93 @@
+#include <doctest/doctest.h>
+
+#include "taxolearn/classes/coupling.hpp"
+#include "trees.hpp"
+
+using namespace taxolearn;
+using namespace taxolearn::tests;
+
+namespace {
+
+/// Every function of a coupling against its dense root; tied(k) are the variances at shifted parameters.
+template <class Make>
+void check_against_dense(const Make& make, const TiedVariances& tied, const MatrixXd& R, std::uint64_t seed) {
+  const std::unique_ptr<Coupling> coupling = make(tied);
+  const Index C = R.rows();
+  const MatrixXd G = R * R.transpose();
+  REQUIRE(coupling->classes() == C);
+  REQUIRE(coupling->roots() == R.cols());
+  Random random(seed);
+  const MatrixXd S = random.matrix(5, C), H = random.matrix(5, C), A = random.matrix(5, R.cols());
+
+  Matrix<double> in_double = as_matrix(S), roots(5, R.cols()), classes(5, C);
+  coupling->apply(5, in_double.data());
+  CHECK(relative_error(dense(in_double.view()), S * G) < rounding<double>);
+  Matrix<float> in_single(5, C);
+  for (Index i = 0; i < 5; ++i) {
+    for (Index c = 0; c < C; ++c) in_single.row(i)[c] = static_cast<float>(S(i, c));
+  }
+  coupling->apply(5, in_single.data());
+  CHECK(relative_error(dense(in_single.view()), S * G) < rounding<float>);
+  coupling->to_roots(5, as_matrix(S).data(), roots.data());
+  CHECK(relative_error(dense(roots.view()), S * R) < rounding<double>);
+  coupling->from_roots(5, as_matrix(A).data(), classes.data());
+  CHECK(relative_error(dense(classes.view()), A * R.transpose()) < rounding<double>);
+  VectorXd diagonal(C);
+  coupling->diag(diagonal.data());
+  CHECK(relative_error(diagonal, G.diagonal()) < rounding<double>);
+
+  std::vector<double> gradient(static_cast<std::size_t>(coupling->parameters()), 0.0);
+  coupling->bilinear_grad(5, as_matrix(S).data(), as_matrix(H).data(), gradient.data());
+  for (Index k = 0; k < coupling->parameters(); ++k) {
+    const auto value = [&](double shift) {
+      TiedVariances moved = tied;
+      for (std::size_t p = 0; p < moved.variances.size(); ++p)
+        if (moved.group(static_cast<Index>(p)) == k) moved.variances[p] *= std::exp(shift);
+      Matrix<double> product = as_matrix(H);
+      make(moved)->apply(5, product.data());
+      return (S.array() * dense(product.view()).array()).sum();
+    };
+    const double h = 1e-5;
+    CHECK(gradient[k] == doctest::Approx((value(h) - value(-h)) / (2.0 * h)).epsilon(1e-7).scale(G.norm()));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a tree's coupling against Phi diag(v) Phi^T, any shape") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const Index nodes = 2 + static_cast<Index>(seed) * 3;
+    const auto taxonomy =
+        std::make_shared<const Taxonomy>(random_parents(nodes, 1 + static_cast<Index>(seed % 9) * 4, seed));
+    const TiedVariances tied = random_variances(nodes, seed);
+    check_against_dense(
+        [&](const TiedVariances& variances) { return std::make_unique<TreeCoupling>(taxonomy, variances); }, tied,
+        dense_root(*taxonomy, tied), seed);
+  }
+}
+
+TEST_CASE("independent classes against diag(v)") {
+  for (const Index classes : {2, 17}) {
+    const TiedVariances tied = random_variances(classes, 3);
+    const Eigen::Map<const VectorXd> v(tied.variances.data(), classes);
+    const MatrixXd R = v.cwiseSqrt().asDiagonal();
+    check_against_dense([](const TiedVariances& variances) { return std::make_unique<IndependentCoupling>(variances); },
+                        tied, R, 4);
+  }
+}
+
+TEST_CASE("bad variances and groups are told by position") {
+  const auto taxonomy = std::make_shared<const Taxonomy>(std::vector<Index>{-1, 0, 0});
+  const auto message = [&](std::vector<double> variances, std::vector<Index> groups) {
+    return rejection([&] { TreeCoupling(taxonomy, {variances, groups}); });
+  };
+  CHECK(message({0.0, 1.0, 2.0}, {}).empty());
+  CHECK(message({1.0, 2.0}, {}) == "variances has 2 elements, expected 3, one per node");
+  CHECK(message({0.0, 1.0, -2.0}, {}) == "variances[2] is -2, expected a finite number of at least 0");
+  CHECK(contains(message({0.0, std::nan(""), 1.0}, {}), "variances[1]"));
+  CHECK(message({0.0, 1.0, 1.0}, {0, 1}) == "groups has 2 elements, expected 3");
+  CHECK(message({0.0, 1.0, 1.0}, {0, 0, 3}) == "groups[2] is 3, expected -1 or a number below 3");
+  CHECK(contains(rejection([] { TreeCoupling(nullptr, {}); }), "no taxonomy"));
+  CHECK(contains(rejection([] { IndependentCoupling coupling({}); }), "variances is empty"));
+}
