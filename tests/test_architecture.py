@@ -10,7 +10,7 @@ CPP = ROOT / "cpp"
 LAYER_ROOTS = (CPP / "include" / "taxolearn", CPP / "src")
 
 # From the lowest up. A folder may include itself and every lower rank, never another folder of its own rank.
-RANKS = (("base",), ("classes",), ("solver", "likelihood", "operators"), ("klr",), ("select",))
+RANKS = (("base",), ("classes", "readers"), ("solver", "likelihood", "operators"), ("klr",), ("select",))
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
 
 HEADERS = (".h", ".hpp")
@@ -69,6 +69,8 @@ def test_there_is_something_to_check():
         ("solver", "operators", False),
         ("likelihood", "solver", False),
         ("classes", "operators", False),
+        ("readers", "base", True),
+        ("readers", "classes", False),
         ("base", "classes", False),
     ],
 )

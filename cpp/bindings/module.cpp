@@ -10,6 +10,7 @@ void bind_classes(py::module_& module);
 void bind_linear(py::module_& module);
 void bind_softmax(py::module_& module);
 void bind_klr(py::module_& module);
+void bind_readers(py::module_& module);
 }  // namespace taxolearn::python
 
 PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
@@ -27,4 +28,5 @@ PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
   taxolearn::python::bind_linear(module);
   taxolearn::python::bind_softmax(module);
   taxolearn::python::bind_klr(module);
+  taxolearn::python::bind_readers(module);
 }

@@ -38,12 +38,62 @@ class Softmax:
     ) -> npt.NDArray[np.float64]: ...
     def root_diagonal(self, state: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
 
+class Taxonomy:
+    def __init__(self, parents: npt.NDArray[np.int64]) -> None: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def inner(self) -> int: ...
+    def node_probabilities(
+        self, proba: npt.NDArray[np.float64], columns: npt.NDArray[np.int64] | None = None, n_threads: int = 1
+    ) -> npt.NDArray[np.float64]: ...
+    def decide(
+        self,
+        proba: npt.NDArray[np.float64],
+        loss: str,
+        columns: npt.NDArray[np.int64] | None = None,
+        costs: npt.NDArray[np.float64] | None = None,
+        n_threads: int = 1,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+    def decide_confident(
+        self,
+        proba: npt.NDArray[np.float64],
+        confidence: float,
+        columns: npt.NDArray[np.int64] | None = None,
+        n_threads: int = 1,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+
+class Coupling:
+    @property
+    def classes(self) -> int: ...
+    @property
+    def roots(self) -> int: ...
+    @property
+    def parameters(self) -> int: ...
+    def apply(self, S: npt.NDArray[Any], n_threads: int = 1) -> npt.NDArray[Any]: ...
+    def to_roots(self, S: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+    def from_roots(self, A: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+    def diag(self) -> npt.NDArray[np.float64]: ...
+    def bilinear_grad(self, E: npt.NDArray[np.float64], H: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+
+class IndependentCoupling(Coupling):
+    def __init__(self, variances: npt.NDArray[np.float64], groups: npt.NDArray[np.int64] | None = None) -> None: ...
+
+class TreeCoupling(Coupling):
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        variances: npt.NDArray[np.float64],
+        groups: npt.NDArray[np.int64] | None = None,
+    ) -> None: ...
+
 def fit_linear(
     *,
     X: Any,
     targets: npt.NDArray[Any],
     n_classes: int,
     sample_weight: npt.NDArray[np.float64] | None = None,
+    coupling: Coupling | None = None,
     variance: float,
     sigma2: float,
     method: str = "lbfgs",
@@ -64,3 +114,17 @@ def predict_linear(
     output: str = "predictor",
     n_threads: int = 1,
 ) -> npt.NDArray[np.float64]: ...
+
+class SparseTextParser:
+    def __init__(
+        self,
+        *,
+        form: str,
+        several_labels: bool = False,
+        query_ids: bool = True,
+        named_features: bool = False,
+        vocabulary: Sequence[bytes] | None = None,
+    ) -> None: ...
+    def feed(self, text: bytes) -> None: ...
+    def finish(self) -> dict[str, Any]: ...
+    def vocabulary(self) -> list[bytes]: ...

@@ -1,0 +1,78 @@
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <map>
+
+#include "execution.hpp"
+#include "taxolearn/readers/sparse_text.hpp"
+
+namespace taxolearn::python {
+namespace {
+
+SparseTextForm form_of(const std::string& name) {
+  const std::map<std::string, SparseTextForm> names{
+      {"svmlight", SparseTextForm::svmlight}, {"lshtc", SparseTextForm::lshtc}, {"vw", SparseTextForm::vw}};
+  const auto found = names.find(name);
+  require(found != names.end(), "form is \"", name, "\", expected svmlight, lshtc or vw");
+  return found->second;
+}
+
+/// A new array that takes over the buffer's memory.
+template <class T>
+py::array_t<T> as_array(Buffer<T>&& buffer) {
+  auto* const owner = new Buffer<T>(std::move(buffer));
+  const py::capsule release(owner, [](void* pointer) { delete static_cast<Buffer<T>*>(pointer); });
+  return py::array_t<T>(static_cast<py::ssize_t>(owner->size()), owner->data(), release);
+}
+
+/// (id, line, column), or None.
+py::object as_place(const IdPlace& place) {
+  if (place.line == 0) return py::none();
+  return py::make_tuple(place.id, place.line, place.column);
+}
+
+}  // namespace
+
+void bind_readers(py::module_& module) {
+  py::class_<SparseTextParser>(module, "SparseTextParser", py::module_local(),
+                               "Rows of an svmlight, LSHTC or vw file, fed block by block.")
+      .def(py::init([](const std::string& form, bool several_labels, bool query_ids, bool named_features,
+                       const std::optional<std::vector<std::string>>& vocabulary) {
+             const SparseTextSettings settings{form_of(form), several_labels, query_ids, named_features,
+                                               vocabulary.has_value()};
+             return std::make_unique<SparseTextParser>(settings, vocabulary.value_or(std::vector<std::string>()));
+           }),
+           py::kw_only(), py::arg("form"), py::arg("several_labels") = false, py::arg("query_ids") = true,
+           py::arg("named_features") = false, py::arg("vocabulary") = py::none())
+      .def(
+          "feed",
+          [](SparseTextParser& self, const py::bytes& text) {
+            const std::string_view view = text;
+            run(1, py::none(), [&](const Execution& execution) { self.feed(view, execution); });
+          },
+          py::arg("text"))
+      .def("finish",
+           [](SparseTextParser& self) {
+             SparseTextRows rows;
+             run(1, py::none(), [&](const Execution& execution) { rows = self.finish(execution); });
+             py::dict out;
+             out["values"] = as_array(std::move(rows.values));
+             out["ids"] = as_array(std::move(rows.ids));
+             out["offsets"] = as_array(std::move(rows.offsets));
+             out["labels"] = as_array(std::move(rows.labels));
+             out["label_offsets"] = as_array(std::move(rows.label_offsets));
+             out["weights"] = as_array(std::move(rows.weights));
+             out["totals"] = as_array(std::move(rows.totals));
+             out["weighted"] = rows.weighted;
+             out["smallest"] = as_place(rows.smallest);
+             out["largest"] = as_place(rows.largest);
+             return out;
+           })
+      .def("vocabulary", [](const SparseTextParser& self) {
+        py::list names;
+        for (const std::string& name : self.vocabulary()) names.append(py::bytes(name));
+        return names;
+      });
+}
+
+}  // namespace taxolearn::python

@@ -1,0 +1,84 @@
+"""Files as the readers want them: bytes in blocks or lines of text, decompressed where they are gzip."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+__all__ = ["Source", "name_of", "read_all", "read_blocks", "read_lines"]
+
+Source: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
+
+_GZIP = b"\x1f\x8b"
+_BLOCK = 1 << 22
+
+
+def name_of(source: Source) -> str:
+    """What messages call the source."""
+    name: Any = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
+    return os.fspath(name) if isinstance(name, str | os.PathLike) else f"<{type(source).__name__}>"
+
+
+@contextmanager
+def _open(source: Source) -> Iterator[IO[bytes]]:
+    """The source at its first byte. Files that were opened elsewhere stay open."""
+    if isinstance(source, str | os.PathLike):
+        with Path(source).open("rb") as file:
+            yield file
+        return
+    if not hasattr(source, "read"):
+        raise TypeError(f"source must be a path or a file open for reading bytes, got {type(source).__name__}")
+    content = source.read()
+    if not isinstance(content, bytes):
+        raise TypeError(f'source must give bytes (open it with mode "rb"), got {type(content).__name__}')
+    yield io.BytesIO(content)
+
+
+def read_blocks(source: Source) -> Iterator[bytes]:
+    """The decompressed bytes, a few megabytes at a time. Compressed is what begins like gzip, whatever its name."""
+    with _open(source) as file:
+        compressed = file.read(len(_GZIP)) == _GZIP
+        file.seek(0)
+        stream: Any = gzip.GzipFile(fileobj=file) if compressed else file
+        done = 0
+        while True:
+            try:
+                block: bytes = stream.read(_BLOCK)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise ValueError(
+                    f"{name_of(source)}: the gzip data are cut short or damaged, after {done} bytes of text or a "
+                    f"little more ({error}); fetch the file again"
+                ) from error
+            if not block:
+                return
+            done += len(block)
+            yield block
+
+
+def read_all(source: Source) -> bytes:
+    """The decompressed bytes."""
+    return b"".join(read_blocks(source))
+
+
+def read_lines(source: Source, encoding: str) -> list[str]:
+    """Lines of text without their ends (line feed, with or without a carriage return)."""
+    content = read_all(source)
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = error.start - content.rfind(b"\n", 0, error.start)
+        raise ValueError(
+            f"{name_of(source)}, line {line}, column {column}: expected text in {encoding}, "
+            f"found the byte 0x{content[error.start]:02x}; give the file's encoding"
+        ) from None
+    lines = text.removeprefix("\ufeff").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
