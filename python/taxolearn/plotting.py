@@ -1,0 +1,295 @@
+"""Figures of the metrics: each function draws into ``ax``, or into a new figure, and returns the axes.
+
+They need the package matplotlib, which taxolearn does without otherwise.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from taxolearn._validation import check_choice
+from taxolearn.metrics import ErrorRejectCurve, LevelScores, ReliabilityCurve
+
+__all__ = ["plot_comparison", "plot_error_reject", "plot_levels", "plot_reliability"]
+
+# Told apart by readers with any colour vision (Okabe and Ito 2008).
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_QUIET = "#8a8f98"
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_SCORES = ("precision", "recall", "f")
+
+
+def plot_error_reject(curves: Any, *, ax: Any = None) -> Any:
+    """Error among the accepted items against the fraction of rejected ones.
+
+    Parameters
+    ----------
+    curves : ErrorRejectCurve or mapping of names to them
+        What :func:`taxolearn.metrics.error_reject_curve` gave. With names there is a legend, with the areas.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    named = _named(curves, ErrorRejectCurve, "curves")
+    ax = _axes(ax)
+    for k, (name, curve) in enumerate(named.items()):
+        label = f"{name} (area {curve.area:.3g})" if name is not None else None
+        # The last error holds up to the end, which is how the area is counted.
+        rejected, error = np.append(curve.rejected, 1.0), np.append(curve.error, curve.error[-1])
+        ax.step(rejected, error, where="post", color=_colour(k), linewidth=1.6, label=label)
+        ax.plot(rejected[0], error[0], "o", color=_colour(k), markersize=5, clip_on=False, zorder=3)
+    ax.set(xlim=(0, 1), xlabel="fraction rejected", ylabel="error among accepted")
+    # The last few items may be all wrong; the axis is made for the rest.
+    highest = max(curve.error[curve.rejected <= 0.95].max() for curve in named.values())
+    ax.set_ylim(0, 1.08 * highest if highest > 0 else 1)
+    _tidy(ax, "both")
+    if None not in named:
+        _legend(ax, loc="best")
+    return ax
+
+
+def plot_reliability(curves: Any, *, ax: Any = None, histogram: bool = True) -> Any:
+    """Observed frequency against predicted probability, with a histogram of the latter below.
+
+    Parameters
+    ----------
+    curves : ReliabilityCurve or mapping of names to them
+        What :func:`taxolearn.metrics.reliability_curve` gave. With names there is a legend, with calibration errors.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a new figure.
+    histogram : bool, default=True
+        Whether to draw the density of the probabilities, in axes of their own cut from the bottom of ``ax``.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those of the curves.
+    """
+    named = _named(curves, ReliabilityCurve, "curves")
+    ax = _axes(ax, size=(5.2, 6.0) if histogram else (5.2, 5.0))
+    ax.plot([0, 1], [0, 1], color=_QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    for k, (name, curve) in enumerate(named.items()):
+        label = f"{name} (error {curve.calibration_error:.3f})" if name is not None else None
+        style = {"color": _colour(k), "marker": _MARKERS[k % len(_MARKERS)], "linewidth": 1.6, "markersize": 5.5}
+        ax.plot(curve.confidence, curve.frequency, label=label, clip_on=False, zorder=3, **style)
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="observed frequency")
+    _tidy(ax, "both")
+    if None not in named:
+        _legend(ax, loc="best")
+    if histogram:
+        _histogram(named, ax)
+    return ax
+
+
+def _histogram(named: Mapping[Any, ReliabilityCurve], ax: Any) -> None:
+    """Density of the probabilities, below the curves."""
+    below = _cut_bottom(ax)
+    for k, curve in enumerate(named.values()):
+        # A bin without weight falls to zero; bars of several would hide each other, so they are outlined.
+        edges = np.unique(np.concatenate([[0.0], curve.lower, curve.upper, [1.0]]))
+        density = np.zeros(len(edges) - 1)
+        density[np.searchsorted(edges, curve.lower)] = curve.weight / curve.weight.sum() / (curve.upper - curve.lower)
+        below.stairs(density, edges, color=_colour(k), alpha=0.7 if len(named) == 1 else 0.15, fill=True)
+        if len(named) > 1:
+            below.stairs(density, edges, color=_colour(k), linewidth=1.4)
+    below.set(xlabel=ax.get_xlabel(), ylabel="density")
+    below.set_ylim(bottom=0)
+    _tidy(below, "y")
+    ax.set_xlabel("")
+    ax.tick_params(labelbottom=False)
+
+
+def _cut_bottom(ax: Any) -> Any:
+    """New axes in the lower fifth of the given ones, in a way that layouts understand if there is a grid."""
+    spec = ax.get_subplotspec()
+    if spec is not None:
+        rows = spec.subgridspec(2, 1, height_ratios=(4, 1), hspace=0.1)
+        ax.set_subplotspec(rows[0])
+        return ax.figure.add_subplot(rows[1], sharex=ax)
+    left, bottom, width, height = ax.get_position().bounds
+    ax.set_position((left, bottom + 0.26 * height, width, 0.74 * height))
+    return ax.figure.add_axes((left, bottom, width, 0.18 * height), sharex=ax)
+
+
+def plot_levels(scores: Any, *, score: str = "f", ax: Any = None) -> Any:
+    """Bars of precision, recall and F at each level of a taxonomy.
+
+    Parameters
+    ----------
+    scores : LevelScores or mapping of names to them
+        What :func:`taxolearn.metrics.level_precision_recall_f` gave. One has bars for all three scores, several are
+        compared by one of them.
+    score : {"f", "precision", "recall"}, default="f"
+        The score that several are compared by.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    check_choice("score", score, _SCORES)
+    named = _named(scores, LevelScores, "scores")
+    if None in named:
+        bars = {"F" if name == "f" else name: getattr(scores, name) for name in _SCORES}
+    else:
+        bars = {str(name): getattr(part, score) for name, part in named.items()}
+    ax = _axes(ax)
+    width = 0.8 / len(bars)
+    n_levels = max(len(part.level) for part in named.values())
+    for k, (name, heights) in enumerate(bars.items()):
+        at = np.arange(1, len(heights) + 1) + (k - (len(bars) - 1) / 2) * width
+        drawn = ax.bar(at, heights, 0.92 * width, color=_colour(k), label=name, zorder=2)
+        if n_levels * len(bars) <= 18:
+            texts = ["" if np.isnan(height) else f"{height:.2f}" for height in heights]
+            ax.bar_label(drawn, texts, padding=2, fontsize=8, color="#444444")
+    ax.set(ylim=(0, 1.05), xlabel="level", ylabel="score" if None in named else "F" if score == "f" else score)
+    ax.set_xticks(np.arange(1, n_levels + 1))
+    _tidy(ax, "y")
+    ax.tick_params(axis="x", length=0)
+    # Above the axes, where there are no bars.
+    _legend(ax, loc="lower left", bbox_to_anchor=(0, 1.02), ncols=min(len(bars), 4), borderaxespad=0)
+    return ax
+
+
+def plot_comparison(
+    values: Mapping[Any, float],
+    *,
+    errors: Mapping[Any, Any] | None = None,
+    kind: str = "bar",
+    label: str = "",
+    highlight: Any = None,
+    ax: Any = None,
+) -> Any:
+    """Named numbers side by side, the first on top.
+
+    Parameters
+    ----------
+    values : mapping of names to numbers
+        What to compare, such as the loss of several models.
+    errors : mapping of names to numbers or (below, above) pairs, default=None
+        Lengths of the error bars; names without one have none.
+    kind : {"bar", "point"}, default="bar"
+        Bars begin at zero. Points do not, so that small differences show.
+    label : str, default=""
+        What the numbers are.
+    highlight : a name or a list of names, default=None
+        Draw these in colour and the others in grey.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    check_choice("kind", kind, ("bar", "point"))
+    names, numbers = _numbers(values)
+    lengths = _error_lengths(errors, names)
+    marked = _marked(highlight, names)
+    colours = [_COLOURS[0] if highlight is None or name in marked else "#b9bdc4" for name in names]
+    ax = _axes(ax, size=(6.0, 1.1 + 0.42 * len(names)))
+    places = np.arange(len(names))
+    ends = numbers + lengths[1]
+    largest = np.abs(numbers).max()
+    decimals = int(np.clip(3 - np.floor(np.log10(largest)), 0, 9)) if largest > 0 else 0
+    if kind == "bar":
+        ax.barh(places, numbers, height=0.66, color=colours, zorder=2)
+        ax.axvline(0, color=_QUIET, linewidth=0.8)
+    else:
+        ax.scatter(numbers, places, s=52, c=colours, zorder=3)
+    if lengths.any():
+        ax.errorbar(numbers, places, xerr=lengths, fmt="none", ecolor="#333333", elinewidth=1.2, capsize=3, zorder=4)
+    for place, number, low, high in zip(places, numbers, numbers - lengths[0], ends, strict=True):
+        left = kind == "bar" and number < 0
+        ax.annotate(
+            f"{number:.{decimals}f}",
+            (low if left else high, place),
+            xytext=(-6 if left else 6, 0),
+            textcoords="offset points",
+            ha="right" if left else "left",
+            va="center",
+            fontsize=9,
+            color="#444444",
+        )
+    ax.set_yticks(places, [str(name) for name in names])
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.margins(x=0.17)
+    ax.set_xlabel(label)
+    _tidy(ax, "x")
+    ax.spines["left"].set_visible(kind == "point")
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def _numbers(values: Any) -> tuple[list[Any], Any]:
+    if not isinstance(values, Mapping) or not values:
+        raise ValueError(f"values must be a mapping of names to numbers with at least one entry, got {values!r}")
+    for name, number in values.items():
+        if isinstance(number, bool) or not isinstance(number, Real) or not np.isfinite(float(number)):
+            raise ValueError(f"values[{name!r}] must be a finite number, got {number!r}")
+    return list(values), np.array([float(number) for number in values.values()])
+
+
+def _error_lengths(errors: Mapping[Any, Any] | None, names: Sequence[Any]) -> Any:
+    """Lengths below and above each number, shape (2, n)."""
+    lengths = np.zeros((2, len(names)))
+    for name, error in (errors or {}).items():
+        if name not in names:
+            raise ValueError(f"errors has the name {name!r}, which is not in values")
+        length = np.asarray(error, dtype=float)
+        if length.shape not in ((), (2,)) or not (np.isfinite(length) & (length >= 0)).all():
+            raise ValueError(f"errors[{name!r}] must be a length or a pair of lengths (below, above), got {error!r}")
+        lengths[:, names.index(name)] = length
+    return lengths
+
+
+def _marked(highlight: Any, names: Sequence[Any]) -> list[Any]:
+    if highlight is None:
+        return []
+    several = isinstance(highlight, Iterable) and not isinstance(highlight, str | tuple)
+    marked = list(highlight) if several else [highlight]
+    for name in marked:
+        if name not in names:
+            raise ValueError(f"highlight has the name {name!r}, which is not in values")
+    return marked
+
+
+def _named(given: Any, kind: type, argument: str) -> dict[Any, Any]:
+    """The curves by name; a single one without has the name None."""
+    if isinstance(given, kind):
+        return {None: given}
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError(f"{argument} must be {kind.__name__} or a mapping of names to them, got {given!r}")
+    for name, curve in given.items():
+        if not isinstance(curve, kind):
+            raise ValueError(f"{argument}[{name!r}] must be {kind.__name__}, got {type(curve).__name__}")
+    return {str(name): curve for name, curve in given.items()}
+
+
+def _axes(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("taxolearn.plotting needs the package matplotlib: pip install matplotlib") from error
+    return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+
+
+def _colour(k: int) -> str:
+    return _COLOURS[k % len(_COLOURS)]
+
+
+def _tidy(ax: Any, grid: str) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(_QUIET)
+    ax.tick_params(color=_QUIET)
+    ax.grid(axis=grid, color="#e4e6ea", linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def _legend(ax: Any, **options: Any) -> None:
+    ax.legend(frameon=False, fontsize=9, handlelength=1.4, **options)
