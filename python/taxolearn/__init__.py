@@ -2,9 +2,19 @@
 
 from importlib.metadata import version
 
-from taxolearn import datasets, kernels
+from taxolearn import datasets, decisions, kernels, metrics
 from taxolearn.klr import FitResult, KernelLogisticClassifier
+from taxolearn.taxonomy import Taxonomy
 
-__all__ = ["FitResult", "KernelLogisticClassifier", "__version__", "datasets", "kernels"]
+__all__ = [
+    "FitResult",
+    "KernelLogisticClassifier",
+    "Taxonomy",
+    "__version__",
+    "datasets",
+    "decisions",
+    "kernels",
+    "metrics",
+]
 
 __version__ = version("taxolearn")

@@ -81,12 +81,12 @@ def _in_core_form(X: Any) -> Any:
     return X
 
 
-def check_labels(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
-    """The classes in sorted order and the index of each label among them."""
+def check_labels(y: Any, *, least: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+    """The classes, at least so many, in sorted order, and the index of each label among them."""
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)
     classes, indices = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
+    if len(classes) < least:
         raise ValueError(f"y has one class only, {classes[0]!r}; at least two classes are needed")
     return classes, indices.astype(np.int32)
 

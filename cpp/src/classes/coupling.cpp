@@ -76,28 +76,54 @@ TreeCoupling::TreeCoupling(std::shared_ptr<const Taxonomy> taxonomy, TiedVarianc
   }
 }
 
-template <class T>
-void TreeCoupling::sweep(Index count, const T* variances, T* S) const {
+// Short runs of leaves would spend most of their time on starting loops, so several rows go through the tree together.
+// Every row is summed in the same order, alone or in company.
+template <int rows, class T>
+void TreeCoupling::sweep(const T* variances, T* S, T* sums) const {
+  const std::vector<Taxonomy::Branch>& branches = taxonomy_->branches();
   const Index inner = taxonomy_->inner();
-  const T* const leaf_variances = variances + inner;
-  thread_local Buffer<T> scratch;
-  scratch.resize(static_cast<std::size_t>(inner));
-  T* const sums = scratch.data();
-  for (Index i = 0; i < count; ++i, S += classes()) {
-    taxonomy_->add_up(S, sums);
-    sums[0] = T(0);
-    for (Index p = 0; p < inner; ++p) {
-      const Taxonomy::Branch& branch = taxonomy_->branches()[static_cast<std::size_t>(p)];
-      if (p > 0) sums[p] = sums[branch.parent] + variances[p] * sums[p];
-      const T above = sums[p];
-#pragma omp simd
-      for (std::int32_t c = branch.begin; c < branch.middle; ++c) S[c] = above + leaf_variances[c] * S[c];
+  const Index stride = classes();
+  std::fill(sums, sums + inner * rows, T(0));
+  for (Index p = inner - 1; p > 0; --p) {
+    const Taxonomy::Branch& branch = branches[static_cast<std::size_t>(p)];
+    T* const own = sums + p * rows;
+    T sum[rows];
+    std::copy(own, own + rows, sum);
+    for (Index c = branch.begin; c < branch.middle; ++c)
+      for (int r = 0; r < rows; ++r) sum[r] += S[r * stride + c];
+    T* const above = sums + branch.parent * rows;
+    for (int r = 0; r < rows; ++r) above[r] += sum[r];
+    for (int r = 0; r < rows; ++r) own[r] = variances[p] * sum[r];
+  }
+  std::fill(sums, sums + rows, T(0));
+  for (Index p = 0; p < inner; ++p) {
+    const Taxonomy::Branch& branch = branches[static_cast<std::size_t>(p)];
+    T* const own = sums + p * rows;
+    T above[rows];
+    std::copy(own, own + rows, above);
+    if (p > 0) {
+      const T* const parent = sums + branch.parent * rows;
+      for (int r = 0; r < rows; ++r) above[r] += parent[r];
+      std::copy(above, above + rows, own);
     }
+    const T* const leaf_variances = variances + inner;
+    for (Index c = branch.begin; c < branch.middle; ++c)
+      for (int r = 0; r < rows; ++r) S[r * stride + c] = above[r] + leaf_variances[c] * S[r * stride + c];
   }
 }
 
-void TreeCoupling::apply(Index count, float* S) const { sweep(count, single_.data(), S); }
-void TreeCoupling::apply(Index count, double* S) const { sweep(count, tied_.variances.data(), S); }
+template <class T>
+void TreeCoupling::apply_rows(Index count, const T* variances, T* S) const {
+  constexpr int together = 8;
+  thread_local Buffer<T> sums;
+  sums.resize(static_cast<std::size_t>(taxonomy_->inner() * together));
+  Index i = 0;
+  for (; i + together <= count; i += together) sweep<together>(variances, S + i * classes(), sums.data());
+  for (; i < count; ++i) sweep<1>(variances, S + i * classes(), sums.data());
+}
+
+void TreeCoupling::apply(Index count, float* S) const { apply_rows(count, single_.data(), S); }
+void TreeCoupling::apply(Index count, double* S) const { apply_rows(count, tied_.variances.data(), S); }
 
 void TreeCoupling::to_roots(Index count, const double* S, double* out) const {
   const Index inner = taxonomy_->inner();

@@ -2,6 +2,11 @@
 #include "taxolearn/operators/linear.hpp"
 
 namespace taxolearn {
+namespace {
+
+constexpr Index coupled_rows = 16;  // at least, at a time: a tree takes several rows together
+
+}  // namespace
 
 template <class T>
 CoefficientSpace<T>::CoefficientSpace(const Problem& problem, int slots, const Execution& execution, Result& result)
@@ -32,9 +37,11 @@ void CoefficientSpace<T>::multiply(const T* S, T* out) {
     return;
   }
   operator_->apply(from, to, nullptr, this->execution_);
-  for_row_blocks(to.rows, to.cols, this->execution_, [&](Index first, Index count) {
-    coupling->apply(count, to.row(first));
-    for (Index i = first; i < first + count; ++i) {
+  const Blocks blocks(to.rows, std::max<Index>(coupled_rows, vector_block / to.cols));
+  parallel_for(blocks.number(), this->execution_, [&](Index block) {
+    const Index first = blocks.first(block);
+    coupling->apply(blocks.length(block), to.row(first));
+    for (Index i = first; i < first + blocks.length(block); ++i) {
       T* const row = to.row(i);
 #pragma omp simd
       for (Index c = 0; c < to.cols; ++c) row[c] += shift[static_cast<std::size_t>(c)];

@@ -92,7 +92,9 @@ class TreeCoupling final : public Coupling {
 
  private:
   template <class T>
-  void sweep(Index count, const T* variances, T* S) const;
+  void apply_rows(Index count, const T* variances, T* S) const;
+  template <int rows, class T>
+  void sweep(const T* variances, T* S, T* sums) const;
 
   std::shared_ptr<const Taxonomy> taxonomy_;
   TiedVariances tied_;

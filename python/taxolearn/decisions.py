@@ -1,0 +1,277 @@
+"""Decisions: from probabilities to the answer whose expected loss is least.
+
+The functions take the probabilities of any classifier. ``KernelLogisticClassifier.decide`` is a shortcut to ``decide``.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import check_array
+
+from taxolearn import _core
+from taxolearn._validation import check_choice, check_number, check_threads
+from taxolearn.taxonomy import Taxonomy
+
+__all__ = ["decide", "expected_loss", "node_proba"]
+
+_LOSSES = ("zero-one", "taxo", "parent")
+_Floats = npt.NDArray[np.float64]
+
+
+def node_proba(proba: Any, *, classes: Any, taxonomy: Taxonomy, n_threads: int | None = None) -> _Floats:
+    """Probability of every node of the tree: the sum over the classes below it.
+
+    Parameters
+    ----------
+    proba : array of shape (n_samples, n_classes)
+        Probabilities of the classes.
+    classes : array of shape (n_classes,)
+        Labels of the columns of ``proba``: the classes of the taxonomy, in any order.
+    taxonomy : Taxonomy
+        The tree.
+    n_threads : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, taxonomy.n_nodes)
+        Column p belongs to ``taxonomy.names[p]``; the first one is the root.
+    """
+    proba, columns = _check_proba(proba, classes, taxonomy)
+    core = _core.Taxonomy(taxonomy.parents)
+    return core.node_probabilities(proba, columns=columns, n_threads=check_threads(n_threads))
+
+
+def decide(
+    proba: Any,
+    *,
+    classes: Any,
+    taxonomy: Taxonomy | None = None,
+    loss: Any = "zero-one",
+    stop_cost: Any = None,
+    confidence: float | None = None,
+    return_expected: bool = False,
+    n_threads: int | None = None,
+) -> Any:
+    """The answer of least expected loss for each row.
+
+    Losses of a tree cost one sweep over it a row; no matrix of all pairs of classes is formed.
+
+    Parameters
+    ----------
+    proba : array of shape (n_samples, n_classes)
+        Probabilities of the classes.
+    classes : array of shape (n_classes,)
+        Labels of the columns of ``proba``.
+    taxonomy : Taxonomy, optional
+        The tree whose leaves are the classes; needed by the losses "taxo" and "parent" and by stopping.
+    loss : {"zero-one", "taxo", "parent"} or array of shape (n_classes, n_classes), default="zero-one"
+        - "zero-one": every wrong class costs 1, so the answer is the most probable class.
+        - "taxo": half the length of the path in the tree between the answer and the truth.
+        - "parent": 1 unless the answer has the same parent as the truth. The answer is the most probable class among
+          the leaf children of the node whose leaf children have the largest mass (Seeger 2008, footnote 11).
+        - an array: entry (t, a) is the cost of answering ``classes[a]`` when the truth is ``classes[t]``.
+    stop_cost : float or array of shape (n_nodes,), optional
+        If given, the answer may be an inner node, where the loss allows it: a "zero-one" loss of 0 if the truth lies
+        below the answer and 1 if not, a "taxo" loss of half the path. A number is an extra cost for every level
+        between the answer and the deepest leaf below it; an array has the extra cost of each node, infinite where one
+        must not stop.
+    confidence : float, optional
+        If given, the answer is the deepest node that has at least this probability: the most detailed answer that is
+        right this often, if the probabilities are. Goes with the loss "zero-one" only, and without ``stop_cost``.
+    return_expected : bool, default=False
+        Whether to return the expected losses too.
+    n_threads : int, optional
+        Number of threads.
+
+    Returns
+    -------
+    answers : ndarray of shape (n_samples,)
+        Labels; names of nodes where answers may be inner nodes.
+    expected : ndarray of shape (n_samples,)
+        Expected loss of each answer, stopping costs included; with ``return_expected`` only.
+
+    Examples
+    --------
+    >>> from taxolearn import Taxonomy
+    >>> from taxolearn.decisions import decide
+    >>> taxonomy = Taxonomy.from_labels(["pet/cat", "pet/dog", "car"])
+    >>> proba = [[0.35, 0.25, 0.40]]
+    >>> classes = ["pet/cat", "pet/dog", "car"]
+    >>> decide(proba, classes=classes, taxonomy=taxonomy)
+    array(['car'], dtype='<U7')
+    >>> decide(proba, classes=classes, taxonomy=taxonomy, loss="taxo")
+    array(['pet/cat'], dtype='<U7')
+    >>> decide(proba, classes=classes, taxonomy=taxonomy, confidence=0.5)
+    array(['pet'], dtype='<U7')
+    """
+    threads = check_threads(n_threads)
+    stopping = stop_cost is not None or confidence is not None
+    if not isinstance(loss, str):
+        if stopping:
+            raise ValueError("stop_cost and confidence go with a loss of the tree, not with a matrix of costs")
+        answers, expected = _least_cost(proba, classes, loss)
+        return (answers, expected) if return_expected else answers
+    check_choice("loss", loss, _LOSSES)
+    if taxonomy is None:
+        if loss != "zero-one" or stopping:
+            what = f"loss={loss!r}" if loss != "zero-one" else "stopping at an inner node"
+            raise ValueError(f"{what} needs a taxonomy; give one (for an estimator: before fit)")
+        proba, _ = _check_proba(proba, classes, None)
+        best = proba.argmax(axis=1)
+        answers, expected = np.asarray(classes)[best], 1.0 - proba[np.arange(len(best)), best]
+        return (answers, expected) if return_expected else answers
+    proba, columns = _check_proba(proba, classes, taxonomy)
+    core = _core.Taxonomy(taxonomy.parents)
+    if confidence is not None:
+        if stop_cost is not None or loss != "zero-one":
+            raise ValueError('confidence goes with loss="zero-one" and without stop_cost; choose one of the two ways')
+        level = check_number("confidence", confidence, least=0, strict=True)
+        nodes, expected = core.decide_confident(proba, level, columns=columns, n_threads=threads)
+    else:
+        costs = _node_costs(taxonomy, stop_cost)
+        if costs is not None and loss == "parent":
+            raise ValueError('loss="parent" is about classes, so it takes no stop_cost')
+        nodes, expected = core.decide(proba, loss, columns=columns, costs=costs, n_threads=threads)
+    answers = _names(taxonomy, nodes) if stopping else taxonomy.classes[nodes - taxonomy.n_inner]
+    return (answers, expected) if return_expected else answers
+
+
+def expected_loss(
+    proba: Any, answers: Any, *, classes: Any, taxonomy: Taxonomy | None = None, loss: Any = "zero-one"
+) -> _Floats:
+    """Expected loss of given answers, one per row, without stopping costs; arguments as in ``decide``.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        What each answer costs on average if ``proba`` is right.
+    """
+    given = np.asarray(answers)
+    if not isinstance(loss, str):
+        proba, _ = _check_proba(proba, classes, None)
+        costs = _check_costs(loss, proba.shape[1])
+        return np.asarray(np.einsum("ij,ji->i", proba, costs[:, _positions(classes, given)]))
+    check_choice("loss", loss, _LOSSES)
+    if taxonomy is None:
+        if loss != "zero-one":
+            raise ValueError(f"loss={loss!r} needs a taxonomy")
+        proba, _ = _check_proba(proba, classes, None)
+        return np.asarray(1.0 - proba[np.arange(len(given)), _positions(classes, given)])
+    proba, columns = _check_proba(proba, classes, taxonomy)
+    if len(given) != len(proba):
+        raise ValueError(f"answers has {len(given)} elements, but proba has {len(proba)} rows")
+    answer = taxonomy.index(given)
+    core = _core.Taxonomy(taxonomy.parents)
+    expected = np.empty(len(given))
+    for rows in gen_batches(len(given), max(1, _BATCH // taxonomy.n_nodes)):
+        nodes = core.node_probabilities(proba[rows], columns=columns)
+        expected[rows] = _tree_loss(taxonomy, nodes, answer[rows], loss)
+    return expected
+
+
+_BATCH = 2**24  # elements of a block of node probabilities
+
+
+def _tree_loss(taxonomy: Taxonomy, nodes: _Floats, answer: npt.NDArray[np.int64], loss: str) -> _Floats:
+    row = np.arange(len(answer))
+    if loss == "zero-one":
+        return 1.0 - nodes[row, answer]
+    if loss == "parent":
+        parent = taxonomy.parents[answer]
+        leaf = taxonomy.n_inner + np.arange(taxonomy.n_classes)
+        mass = np.zeros((len(answer), taxonomy.n_nodes))
+        np.add.at(mass.T, taxonomy.parents[leaf], nodes[:, leaf].T)
+        return 1.0 - mass[row, parent]
+    common = np.zeros(len(answer))
+    at = answer.copy()
+    while (at > 0).any():
+        common += np.where(at > 0, nodes[row, at], 0.0)
+        at = np.where(at > 0, taxonomy.parents[at], 0)
+    return np.asarray(0.5 * (taxonomy.depths[answer] + nodes[:, 1:].sum(axis=1)) - common)
+
+
+def _check_proba(proba: Any, classes: Any, taxonomy: Taxonomy | None) -> tuple[_Floats, npt.NDArray[np.int64] | None]:
+    """Probabilities as a matrix, and the column of each class of the taxonomy."""
+    proba = check_array(proba, dtype=np.float64, order="C", input_name="proba")
+    labels = np.asarray(classes)
+    if labels.shape != (proba.shape[1],):
+        raise ValueError(
+            f"classes has shape {labels.shape}, expected ({proba.shape[1]},): one label per column of proba"
+        )
+    if proba.min() < 0:
+        raise ValueError(f"proba must not be negative, got {proba.min():g}")
+    sums = proba.sum(axis=1)
+    worst = int(np.abs(sums - 1).argmax())
+    if abs(sums[worst] - 1) > 1e-5:
+        raise ValueError(f"rows of proba must sum to 1, got {sums[worst]:g} in row {worst}")
+    if taxonomy is None:
+        return proba, None
+    leaves = taxonomy.leaf_index(labels)
+    columns = np.full(taxonomy.n_classes, -1, dtype=np.int64)
+    columns[leaves] = np.arange(len(leaves))
+    missing = np.flatnonzero(columns < 0)
+    if len(missing) > 0:
+        raise ValueError(
+            f"classes lacks {len(missing)} of the {taxonomy.n_classes} classes of the taxonomy, among them "
+            f"{taxonomy.classes[missing[0]]!r}; taxonomy.restrict(classes) leaves them out"
+        )
+    if len(labels) != taxonomy.n_classes:
+        raise ValueError(
+            f"classes has {len(labels)} labels, but the taxonomy {taxonomy.n_classes} classes: some repeat"
+        )
+    return proba, columns
+
+
+def _node_costs(taxonomy: Taxonomy, stop_cost: Any) -> _Floats | None:
+    """Extra cost of every node as an answer; None if answers are leaves."""
+    if stop_cost is None:
+        return None
+    if np.ndim(stop_cost) == 0:
+        deepest = taxonomy.depths.tolist()
+        parents = taxonomy.parents.tolist()
+        for p in range(taxonomy.n_nodes - 1, 0, -1):
+            deepest[parents[p]] = max(deepest[parents[p]], deepest[p])
+        per_level: float = check_number("stop_cost", stop_cost, least=0)
+        return per_level * (np.array(deepest, dtype=np.float64) - taxonomy.depths)
+    costs = np.ascontiguousarray(stop_cost, dtype=np.float64)
+    if costs.shape != (taxonomy.n_nodes,):
+        raise ValueError(f"stop_cost has shape {costs.shape}, expected a number or ({taxonomy.n_nodes},): one per node")
+    if np.isnan(costs).any() or (costs == -np.inf).any():
+        raise ValueError("stop_cost must not be NaN or minus infinity")
+    return costs
+
+
+def _names(taxonomy: Taxonomy, nodes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Names of nodes, as an array of strings where all names are strings."""
+    names = taxonomy.names[nodes]
+    return names.astype(str) if all(isinstance(name, str) for name in names) else names
+
+
+def _check_costs(loss: Any, n_classes: int) -> _Floats:
+    costs: _Floats = check_array(loss, dtype=np.float64, input_name="loss")
+    if costs.shape != (n_classes, n_classes):
+        raise ValueError(f"loss has shape {costs.shape}, expected ({n_classes}, {n_classes}): truth by answer")
+    return costs
+
+
+def _least_cost(proba: Any, classes: Any, loss: Any) -> tuple[npt.NDArray[Any], _Floats]:
+    proba, _ = _check_proba(proba, classes, None)
+    costs = _check_costs(loss, proba.shape[1])
+    expected = proba @ costs
+    best = expected.argmin(axis=1)
+    return np.asarray(classes)[best], expected[np.arange(len(best)), best]
+
+
+def _positions(classes: Any, labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Column of each label."""
+    known = np.asarray(classes)
+    order = np.argsort(known, kind="stable")
+    found = np.clip(np.searchsorted(known[order], labels), 0, len(known) - 1)
+    wrong = np.flatnonzero(known[order][found] != labels)
+    if len(wrong) > 0:
+        raise ValueError(f"answers has the unknown label {labels[wrong[0]]!r}")
+    positions: npt.NDArray[np.int64] = order[found]
+    return positions

@@ -1,0 +1,125 @@
+"""The core's couplings against dense matrices, on trees of any shape."""
+
+import numpy as np
+import pytest
+from trees import paths, random_taxonomy
+
+from taxolearn import Taxonomy, _core
+from taxolearn.coupling import make_coupling
+
+SEEDS = range(60)
+TOLERANCE = {np.float32: 3e-6, np.float64: 1e-13}
+
+
+def tree_coupling(taxonomy, variances, groups=None):
+    return _core.TreeCoupling(_core.Taxonomy(taxonomy.parents), variances, groups)
+
+
+def close(a, b, dtype=np.float64):
+    return np.abs(a - b).max() <= TOLERANCE[dtype] * max(np.abs(b).max(), 1.0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_with_any_tree(seed, dtype):
+    taxonomy = random_taxonomy(seed)
+    rng = np.random.default_rng(seed)
+    v = rng.gamma(1.0, size=taxonomy.n_nodes) * (rng.random(taxonomy.n_nodes) < 0.9)
+    phi = paths(taxonomy)[:, 1:]
+    G = phi @ np.diag(v[1:]) @ phi.T
+    coupling = tree_coupling(taxonomy, v)
+    S = rng.standard_normal((19, taxonomy.n_classes)).astype(dtype)
+    product = coupling.apply(S)
+    assert product.dtype == dtype
+    assert close(product, S @ G, dtype)
+    assert np.array_equal(product, coupling.apply(S, n_threads=2))
+    if dtype is np.float32:
+        return
+    R = phi * np.sqrt(v[1:])
+    A = rng.standard_normal((19, R.shape[1]))
+    assert close(coupling.to_roots(S), S @ R)
+    assert close(coupling.from_roots(A), A @ R.T)
+    assert close(coupling.diag(), np.diag(G))
+    # Phi and Phi^T by themselves: all variances one.
+    plain = tree_coupling(taxonomy, np.ones(taxonomy.n_nodes))
+    assert close(plain.to_roots(S), S @ phi)
+    assert close(plain.from_roots(A), A @ phi.T)
+
+
+@pytest.mark.parametrize("tying", ["shared", "level", "subtree", "node", "array"])
+@pytest.mark.parametrize("kind", ["tree", "identity"])
+@pytest.mark.parametrize("seed", range(8))
+def test_gradient_is_a_finite_difference(seed, kind, tying):
+    taxonomy = random_taxonomy(seed, n_nodes=30)
+    rng = np.random.default_rng(seed)
+    if tying == "array":
+        tying = rng.permutation(np.arange(taxonomy.n_nodes) % 3)
+    groups, names = taxonomy.groups(tying)
+    n_groups = len(names) if kind == "tree" else len(np.unique(groups[taxonomy.n_inner :]))
+    values = rng.gamma(2.0, size=n_groups)
+    E, H = rng.standard_normal((2, 5, taxonomy.n_classes))
+
+    def value(log_variances):
+        return (E * make_coupling(taxonomy, kind, tying, np.exp(log_variances))[0].apply(H)).sum()
+
+    gradient = make_coupling(taxonomy, kind, tying, values)[0].bilinear_grad(E, H)
+    at, step = np.log(values), 1e-5
+    expected = [(value(at + step * e) - value(at - step * e)) / (2 * step) for e in np.eye(n_groups)]
+    assert np.allclose(gradient, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_variances_reach_their_nodes():
+    taxonomy = Taxonomy.from_labels(["a/x", "a/y", "b/x", "b/y", "c"])
+    phi = paths(taxonomy)
+    for tying, variances, of_nodes in [
+        ("shared", [3.0], dict.fromkeys(taxonomy.names, 3.0)),
+        ("shared", 3.0, dict.fromkeys(taxonomy.names, 3.0)),
+        ("level", [2.0, 5.0], {name: 5.0 if "/" in name else 2.0 for name in taxonomy.names}),
+        ("level", None, dict.fromkeys(taxonomy.names, 1.0)),
+    ]:
+        v = np.array([of_nodes[name] for name in taxonomy.names])
+        v[0] = 0.0
+        coupling, by_name = make_coupling(taxonomy, "auto", tying, variances)
+        assert close(coupling.apply(np.eye(5)), phi @ np.diag(v) @ phi.T)
+        assert set(by_name.values()) == set(v[1:])
+        flat, _ = make_coupling(taxonomy, "identity", tying, 1.0 if variances is None else variances)
+        assert close(flat.apply(np.eye(5)), np.diag(v[taxonomy.n_inner :]))
+    subtrees, by_name = make_coupling(taxonomy, "tree", "subtree", [2.0, 3.0, 4.0])
+    names = list(by_name)
+    assert sorted(names) == ["a", "b", "c"]
+    G = subtrees.apply(np.eye(5))
+    for k, name in enumerate(taxonomy.classes):
+        assert G[k, k] == by_name[name[0]] * (2 if "/" in name else 1)
+    assert make_coupling(taxonomy, "identity", "level", None) == (None, {})
+    assert make_coupling(None, "auto", "level", None) == (None, {})
+
+
+@pytest.mark.parametrize(
+    ("taxonomy", "coupling", "variances", "message"),
+    [
+        (None, "tree", None, "needs a taxonomy"),
+        (None, "auto", [1.0], "without one, set the kernel's variance"),
+        (True, "dense", None, r"coupling is 'dense', expected one of 'auto', 'identity', 'tree'"),
+        (True, "auto", [1.0], r"variances has shape \(1,\), expected a number or \(2,\) for: level 1, level 2"),
+        (True, "auto", [1.0, -1.0], "variances must be finite, at least 0"),
+        (True, "auto", [1.0, np.nan], "variances must be finite"),
+        (True, "auto", [0.0, 0.0], "not all 0"),
+    ],
+)
+def test_bad_arguments(taxonomy, coupling, variances, message):
+    tree = Taxonomy.from_labels(["a/x", "a/y", "b"]) if taxonomy else None
+    with pytest.raises(ValueError, match=message):
+        make_coupling(tree, coupling, "level", variances)
+
+
+def test_core_rejects_what_does_not_fit():
+    taxonomy = Taxonomy.from_labels(["a/x", "a/y", "b"])
+    coupling = tree_coupling(taxonomy, np.ones(taxonomy.n_nodes))
+    with pytest.raises(ValueError, match="S has shape"):
+        coupling.apply(np.zeros((2, 4)))
+    with pytest.raises(ValueError, match="H has shape"):
+        coupling.bilinear_grad(np.zeros((2, 3)), np.zeros((3, 3)))
+    with pytest.raises(ValueError, match="must be a matrix of float64"):
+        coupling.apply(np.zeros((2, 3), dtype=int))
+    with pytest.raises(ValueError, match="depth-first order"):
+        _core.Taxonomy(np.array([-1, 0, 0, 1, 2, 3]))
