@@ -99,7 +99,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         the group of every node (see ``Taxonomy.groups``).
     variances : float or array of shape (n_groups,), default=None
         Variances of the groups of nodes, relative to the kernel's; None means 1. ``Taxonomy.groups`` tells their order:
-        for "level", from below the root downwards. 0 switches a group off. A flat model has the groups that hold classes.
+        for "level", from below the root downwards. 0 switches a group off. A flat model has only the groups
+        that hold classes.
     sigma2 : float, default=1.0
         Prior variance of the intercepts; 0 leaves them out.
     class_weight : dict, "balanced" or None, default=None
@@ -113,8 +114,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         Limited-memory BFGS; nonlinear conjugate gradients, which needs the least memory; or Newton steps by linear
         conjugate gradients, slower, as a cross-check.
     state : {"auto", "coefficients", "weights"}, default="auto"
-        Work on dual coefficients (one per row and class) or on primal weights (one per feature and class); "auto" takes
-        the smaller. Both give the same model.
+        Work on dual coefficients (one per row and class) or on primal weights (one per feature and class, or node);
+        "auto" takes what needs less memory. Both give the same model.
     precision : {"auto", "single", "double"}, default="auto"
         Precision of the products with the inputs. "auto" uses single precision for large problems and changes to double
         when the certificate asks for it. The certificate is always in double precision.

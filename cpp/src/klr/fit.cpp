@@ -22,6 +22,10 @@ constexpr int rounds_in_double = 3;  // fresh starts from exact predictors after
 constexpr int history_of_coefficients = 3;
 constexpr int history_of_weights = 20;
 
+// The history of weights, in double precision, takes so many times the memory that a history of coefficients of the
+// same size and their images takes in single precision.
+constexpr double weights_memory = 4.0;
+
 void check(const Problem& problem, const Settings& settings) {
   const Index n = input_rows(problem.X);
   require(problem.likelihood != nullptr, "the problem has no likelihood");
@@ -178,7 +182,10 @@ void prepare(Run& run, const Start& start) {
 State choose_state(const Problem& problem, const Settings& settings) {
   if (settings.state != State::automatic) return settings.state;
   if (settings.method == Method::newton) return State::coefficients;
-  return input_features(problem.X) < input_rows(problem.X) ? State::weights : State::coefficients;
+  const double weights = static_cast<double>(input_features(problem.X)) * static_cast<double>(root_count(problem));
+  const double coefficients =
+      static_cast<double>(input_rows(problem.X)) * static_cast<double>(problem.likelihood->classes());
+  return weights_memory * weights < coefficients ? State::weights : State::coefficients;
 }
 
 Result fit(const Problem& problem, const Settings& settings, const Start& start, const Execution& execution) {

@@ -36,7 +36,7 @@ enum class Method { lbfgs, nonlinear_cg, newton };
 
 /// The vectors that the solver works on. Both give the same iterates, up to rounding.
 enum class State {
-  automatic,     ///< the smaller one
+  automatic,     ///< the one that takes less memory
   coefficients,  ///< alpha, n x C, in the kernel's metric
   weights,       ///< W, d x columns of R, and b
 };
