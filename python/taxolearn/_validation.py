@@ -1,5 +1,6 @@
 """Input checking: the only place that copies or converts what the user gives."""
 
+import warnings
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -84,7 +85,10 @@ def _in_core_form(X: Any) -> Any:
 def check_labels(y: Any, *, least: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
     """The classes, at least so many, in sorted order, and the index of each label among them."""
     y = column_or_1d(y, warn=True)
-    check_classification_targets(y)
+    with warnings.catch_warnings():
+        # Many classes with few examples each are no sign of a regression problem here.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        check_classification_targets(y)
     classes, indices = np.unique(y, return_inverse=True)
     if len(classes) < least:
         raise ValueError(f"y has one class only, {classes[0]!r}; at least two classes are needed")
