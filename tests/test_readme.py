@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 
 
 def test_the_first_example_runs_and_learns(capsys):
@@ -17,3 +18,14 @@ def test_the_first_example_runs_and_learns(capsys):
 def test_example_has_about_ten_lines():
     example = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL).group(1)
     assert len([line for line in example.splitlines() if line.strip()]) <= 10
+
+
+def test_the_page_on_taxonomies_runs(capsys):
+    page = (ROOT / "docs" / "taxonomies.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) >= 6
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "taxonomies.md", "exec"), names)
+    drawing = re.search(r"```\n(root\n.*?)```", page, flags=re.DOTALL).group(1)
+    assert drawing in capsys.readouterr().out
