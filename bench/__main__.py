@@ -1,13 +1,14 @@
-"""Command line: ``python -m bench {fit,product,aloi,dump}`` from the root of the repository."""
+"""Command line: ``python -m bench {fit,product,coupling,hierarchy,aloi,dump}`` from the root of the repository."""
 
 import argparse
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from bench import fits, images, products
+from bench import couplings, fits, hierarchies, images, products
 from bench.problems import dump_csr, news20
 from bench.report import Result, write
+from bench.taxonomies import TREES
 
 
 def _numbers(text: str) -> list[float]:
@@ -37,6 +38,17 @@ def _parser() -> argparse.ArgumentParser:
     product.add_argument("--columns", type=_whole_numbers, default=[20, 160, 1000], help="numbers of classes")
     product.add_argument("--repeats", type=int, default=5)
     product.add_argument("--cpp-json", type=Path, help="file of taxolearn_bench --csr --json, for Eigen's figures")
+
+    coupling = suites.add_parser(
+        "coupling", parents=[common], formatter_class=shows_defaults, help="cost of a product, flat and with the tree"
+    )
+    coupling.add_argument("--repeats", type=int, default=7)
+
+    hierarchy = suites.add_parser(
+        "hierarchy", parents=[common], formatter_class=shows_defaults, help="scores of flat and hierarchical models"
+    )
+    hierarchy.add_argument("--data", type=lambda text: text.split(","), default=list(TREES), help="which data sets")
+    hierarchy.add_argument("--gap", type=float, default=1e-6)
 
     aloi = suites.add_parser("aloi", parents=[common], formatter_class=shows_defaults, help="fits of ALOI")
     aloi.add_argument("--variances", type=_numbers, default=[100.0])
@@ -68,6 +80,10 @@ def _run(options: argparse.Namespace) -> Result:
             cpp_json=options.cpp_json,
             quick=options.quick,
         )
+    if options.suite == "coupling":
+        return couplings.run(repeats=options.repeats, n_threads=options.threads, quick=options.quick)
+    if options.suite == "hierarchy":
+        return hierarchies.run(data=options.data, gap=options.gap, n_threads=options.threads, quick=options.quick)
     return images.run(
         variances=options.variances,
         scaling=options.scaling,

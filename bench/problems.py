@@ -1,6 +1,5 @@
 """The data that benchmarks run on: news20 and ALOI where they are, else something made up of the same kind."""
 
-import gzip
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
+
+from taxolearn.datasets import read_npz, read_vw
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,17 +52,8 @@ def news20(quick: bool = False) -> Data:
     if not path.exists():
         data = _made_up_text(2000 if quick else 11314, 500, 61188, 130, 20)
     else:
-        with np.load(path, allow_pickle=True) as file:
-            counts = {
-                part: sparse.csr_matrix(
-                    tuple(file[f"{part}_{key}"] for key in ("data", "indices", "indptr")),
-                    shape=(len(file[f"{part}_y"]), 61188),
-                    dtype=np.float64,
-                )
-                for part in ("train", "test")
-            }
-            labels = {part: file[f"{part}_y"] for part in ("train", "test")}
-        data = _tfidf("news20 tf-idf", counts["train"], labels["train"], counts["test"], labels["test"])
+        train, test = (read_npz(path, part, n_features=61188) for part in ("train", "test"))
+        data = _tfidf("news20 tf-idf", train.X.astype(np.float64), train.y, test.X.astype(np.float64), test.y)
     return data.first_rows(1000) if quick else data
 
 
@@ -91,25 +83,15 @@ def _made_up_text(n: int, n_test: int, d: int, length: int, n_classes: int) -> D
 
 def aloi(quick: bool = False) -> Data:
     """ALOI as in the file: 128 small whole numbers, not scaled."""
-    parts = [_read_vw(data_directory() / "aloi" / f"aloi_{part}.vw.gz", 128) for part in ("train", "test")]
-    data = Data("ALOI", *parts[0], *parts[1])
+    parts = []
+    for name in ("train", "test"):
+        path = data_directory() / "aloi" / f"aloi_{name}.vw.gz"
+        if not path.exists():
+            raise FileNotFoundError(f"{path} is absent; TAXOLEARN_DATA names the directory of the data")
+        part = read_vw(path, n_features=128, zero_based=False)
+        parts += [part.X.toarray(), part.y]
+    data = Data("ALOI", *parts)
     return data.first_rows(data.X.shape[0] // 20) if quick else data
-
-
-def _read_vw(path: Path, n_features: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Lines ``label | index:value ...`` with indices from 1."""
-    if not path.exists():
-        raise FileNotFoundError(f"{path} is absent; TAXOLEARN_DATA names the directory of the data")
-    with gzip.open(path, "rt") as file:
-        lines = file.read().splitlines()
-    X = np.zeros((len(lines), n_features))
-    y = np.empty(len(lines), dtype=np.int64)
-    for i, line in enumerate(lines):
-        label, _, features = line.partition("|")
-        numbers = np.array(features.replace(":", " ").split(), dtype=np.float64)
-        y[i] = int(label)
-        X[i, numbers[::2].astype(np.int64) - 1] = numbers[1::2]
-    return X, y
 
 
 def dump_csr(X: Any, path: Path) -> None:
