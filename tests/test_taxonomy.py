@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -622,6 +623,51 @@ class TestDrawing:
             taxonomy.to_text(values=[1, 2, 3])
         with pytest.raises(ValueError, match="max_lines is 1"):
             taxonomy.to_text(1)
+
+    def test_small_values_left_out(self):
+        taxonomy = sample()
+        names = taxonomy.names.tolist()
+        values = dict.fromkeys(names, 0.0)
+        values |= {"root": 1.0, "stone": 0.25, "animal": 0.75, "animal/cat": 0.03, "animal/dog": 0.02}
+        numbers = [values[name] for name in names]
+        lines = taxonomy.to_text(values=numbers, least=0.1).splitlines()
+        assert [line[:22].rstrip() for line in lines] == ["root", "├── stone", "└── animal (2 classes)"]
+        notes = {"plant/tree": "here", "stone": "and here"}
+        lines = taxonomy.to_text(values=numbers, least=0.1, notes=notes, ascii_only=True).splitlines()
+        assert lines == [
+            "root                          ############ 100.0 %",
+            "|-- stone                     ###.........  25.0 %  and here",
+            "|-- animal (2 classes)        #########...  75.0 %",
+            "`-- plant                     ............   0.0 %",
+            "    `-- plant/tree (1 class)  ............   0.0 %  here",
+        ]
+        assert taxonomy.to_text(values=numbers, least=0.0) == taxonomy.to_text(values=numbers)
+        with pytest.raises(ValueError, match=r"least is 0\.1, but there are no values"):
+            taxonomy.to_text(least=0.1)
+        with pytest.raises(ValueError, match="notes: not in the taxonomy: 'plnt'"):
+            taxonomy.to_text(notes={"plnt": ""})
+
+    def test_least_is_a_filter(self, taxonomy):
+        values = np.random.default_rng(0).random(taxonomy.n_classes)
+        totals = np.array([values[a:b].sum() for a, b in zip(taxonomy.leaf_begin, taxonomy.leaf_end, strict=True)])
+        totals /= totals[0]
+        lines = taxonomy.to_text(1000, values=totals, least=0.1).splitlines()
+        shown = [re.sub(r" \(\d+ class(es)?\)$", "", re.split("  +[█·]", line)[0]).split("─ ")[-1] for line in lines]
+        assert sorted(name.strip() for name in shown) == sorted(map(str, taxonomy.names[totals >= 0.1]))
+
+    def test_ascii(self):
+        taxonomy = Taxonomy.from_paths([("ä", "x"), ("ä", "y"), ("█",)])
+        text = taxonomy.to_text(values=np.linspace(1, 0, 5), ascii_only=True, notes={"x": "→"})
+        assert text.isascii()
+        assert r"\xe4" in text
+        assert r"\u2192" in text
+        lines = text.splitlines()
+        assert len({line.index("%") for line in lines}) == 1  # escapes do not upset the columns
+
+    def test_notes_without_values(self):
+        lines = sample().to_text(notes={"animal/dog": "woof"}).splitlines()
+        assert lines[4] == "│   └── animal/dog  woof"
+        assert [line for line in lines if "woof" in line] == [lines[4]]
 
     def test_strange_names(self):
         text = str(Taxonomy.from_paths([("a\nb", "x" * 500)]))

@@ -2,45 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from taxolearn._taxonomy_building import Name
     from taxolearn.taxonomy import Taxonomy
 
 _LONGEST_NAME = 60
 _BAR = 12
 _DEEPEST = 20
+_ASCII = str.maketrans("├└│─█·", "|`|-#.")
 _INNER, _LEAF = "#1f4e79", "#e07b39"
 
 
-def text_of(taxonomy: Taxonomy, *, max_lines: int, max_children: int | None, values: npt.ArrayLike | None) -> str:
+def text_of(
+    taxonomy: Taxonomy,
+    *,
+    max_lines: int,
+    max_children: int | None,
+    values: npt.ArrayLike | None,
+    least: float | None,
+    notes: Mapping[Name, str] | None,
+    ascii_only: bool,
+) -> str:
     """The tree in box-drawing characters, level by level as far as the lines go."""
-    for argument, value, least in (("max_lines", max_lines, 3), ("max_children", max_children, 1)):
-        if value is not None and value < least:
-            raise ValueError(f"{argument} is {value}, expected at least {least}")
+    for argument, value, smallest in (("max_lines", max_lines, 3), ("max_children", max_children, 1)):
+        if value is not None and value < smallest:
+            raise ValueError(f"{argument} is {value}, expected at least {smallest}")
     numbers = None if values is None else _check_values(taxonomy, values)
-    chosen = _choose(taxonomy, max_lines, max_children, numbers)
+    note_of = {} if not notes else dict(zip(taxonomy._find(list(notes), "notes").tolist(), notes.values(), strict=True))
+    kept = _kept(taxonomy, numbers, least, list(note_of))
+    chosen = _choose(taxonomy, kept, max_lines, max_children, numbers)
+    spell = _in_ascii if ascii_only else str
     lines: list[tuple[str, int]] = []  # text and node; -1 for those that stand for several
     stack = [(0, "", "")]
     while stack:
         node, lead, below = stack.pop()
         if node < 0:
-            lines.append((f"{lead}{_left_out(taxonomy, chosen, -node - 1)}", -1))
+            lines.append((spell(f"{lead}{_left_out(taxonomy, kept, chosen, -node - 1)}"), -1))
             continue
         shown = chosen.get(node, [])
         summary = f" ({_count(taxonomy, node)})" if node < taxonomy.n_inner and not shown else ""
-        lines.append((f"{lead}{_label(taxonomy, node)}{summary}", node))
-        entries = shown if _is_complete(taxonomy, node, shown) else [*shown, -node - 1]
+        lines.append((spell(f"{lead}{_label(taxonomy, node)}{summary}"), node))
+        entries = shown if _is_complete(taxonomy, kept, node, shown) else [*shown, -node - 1]
         for i, child in reversed(list(enumerate(entries))):
             last = i == len(entries) - 1
             stack.append((child, below + ("└── " if last else "├── "), below + ("    " if last else "│   ")))
-    if numbers is None:
-        return "\n".join(text for text, _ in lines)
-    width = max(len(text) for text, _ in lines)
-    return "\n".join(text if node < 0 else f"{text:{width}}  {_bar(numbers, node)}" for text, node in lines)
+    if numbers is not None:
+        width = max(len(text) for text, _ in lines)
+        lines = [(text if node < 0 else f"{text:{width}}  {spell(_bar(numbers, node))}", node) for text, node in lines]
+    return "\n".join(f"{text}  {spell(note_of[node])}" if node in note_of else text for text, node in lines)
+
+
+def _in_ascii(text: str) -> str:
+    return text.translate(_ASCII).encode("ascii", "backslashreplace").decode()
 
 
 def _check_values(taxonomy: Taxonomy, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -50,14 +69,34 @@ def _check_values(taxonomy: Taxonomy, values: npt.ArrayLike) -> npt.NDArray[np.f
     return numbers
 
 
-def _children(taxonomy: Taxonomy, node: int) -> list[int]:
-    """Numbers of the children as the walk meets them: leaves first."""
-    children = np.flatnonzero(taxonomy.parents == node).tolist()
+def _kept(
+    taxonomy: Taxonomy, numbers: npt.NDArray[np.float64] | None, least: float | None, noted: list[int]
+) -> npt.NDArray[np.bool_]:
+    """Which nodes are not of too small a value, or have a note, or have a node with a note below them."""
+    if least is None:
+        return np.ones(taxonomy.n_nodes, dtype=bool)
+    if numbers is None:
+        raise ValueError(f"least is {least}, but there are no values to compare with it; give values too")
+    kept: npt.NDArray[np.bool_] = ~(numbers < least)
+    for node in noted:
+        while node >= 0:
+            kept[node] = True
+            node = int(taxonomy.parents[node])
+    return kept
+
+
+def _children(taxonomy: Taxonomy, kept: npt.NDArray[np.bool_], node: int) -> list[int]:
+    """Numbers of the children that are kept as the walk meets them: leaves first."""
+    children = np.flatnonzero((taxonomy.parents == node) & kept).tolist()
     return sorted(children, key=lambda child: (child < taxonomy.n_inner, child))
 
 
 def _choose(
-    taxonomy: Taxonomy, max_lines: int, max_children: int | None, numbers: npt.NDArray[np.float64] | None
+    taxonomy: Taxonomy,
+    kept: npt.NDArray[np.bool_],
+    max_lines: int,
+    max_children: int | None,
+    numbers: npt.NDArray[np.float64] | None,
 ) -> dict[int, list[int]]:
     """The children to show of each node, in at most so many lines.
 
@@ -69,7 +108,7 @@ def _choose(
     left = max_lines - 1
     level = [0]
     while level and left > 0:
-        children = {node: _children(taxonomy, node) for node in level[:max_lines]}
+        children = {node: _children(taxonomy, kept, node) for node in level[:max_lines]}
         most = left if max_children is None else min(left, max_children + 1)
         is_last = all(child >= taxonomy.n_inner for below in children.values() for child in below)
         budget = left if is_last else max(left // 2, min(left, 3))
@@ -105,12 +144,12 @@ def _select(taxonomy: Taxonomy, children: list[int], number: int, numbers: npt.N
     return leaves[: number - n_inner] + inner[:n_inner]
 
 
-def _is_complete(taxonomy: Taxonomy, node: int, shown: list[int]) -> bool:
-    return not shown or len(shown) == int((taxonomy.parents == node).sum())
+def _is_complete(taxonomy: Taxonomy, kept: npt.NDArray[np.bool_], node: int, shown: list[int]) -> bool:
+    return not shown or len(shown) == int(((taxonomy.parents == node) & kept).sum())
 
 
-def _left_out(taxonomy: Taxonomy, chosen: dict[int, list[int]], node: int) -> str:
-    hidden = sorted(set(_children(taxonomy, node)) - set(chosen[node]))
+def _left_out(taxonomy: Taxonomy, kept: npt.NDArray[np.bool_], chosen: dict[int, list[int]], node: int) -> str:
+    hidden = sorted(set(_children(taxonomy, kept, node)) - set(chosen[node]))
     n_classes = int((taxonomy.leaf_end[hidden] - taxonomy.leaf_begin[hidden]).sum())
     return f"... {len(hidden)} more" + (f" ({n_classes} classes)" if n_classes > len(hidden) else "")
 

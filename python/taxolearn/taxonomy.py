@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, NoReturn
 
@@ -430,7 +430,16 @@ class Taxonomy:
         graph.add_edges_from(self.to_edges())
         return graph
 
-    def to_text(self, max_lines: int = 60, max_children: int | None = None, values: npt.ArrayLike | None = None) -> str:
+    def to_text(
+        self,
+        max_lines: int = 60,
+        max_children: int | None = None,
+        values: npt.ArrayLike | None = None,
+        *,
+        least: float | None = None,
+        notes: Mapping[Name, str] | None = None,
+        ascii_only: bool = False,
+    ) -> str:
         """The tree as text.
 
         Parameters
@@ -442,8 +451,15 @@ class Taxonomy:
         values : array-like of shape (n_nodes,), optional
             Numbers to print after the names, each with a bar: as percentages if all lie between 0 and 1. Where
             children have to be left out, those of largest value are shown.
+        least : float, optional
+            Nodes of smaller value are left out without a word, unless they or a node below them have a note.
+        notes : mapping of node names to str, optional
+            What to print at the end of a node's line.
+        ascii_only : bool, default=False
+            Whether to draw with ASCII characters only; others in names are escaped.
         """
-        return text_of(self, max_lines=max_lines, max_children=max_children, values=values)
+        options: dict[str, Any] = {"values": values, "least": least, "notes": notes, "ascii_only": ascii_only}
+        return text_of(self, max_lines=max_lines, max_children=max_children, **options)
 
     def plot(
         self, ax: Any = None, *, max_leaves: int = 300, values: npt.ArrayLike | None = None, cmap: str = "viridis"
