@@ -37,13 +37,13 @@ def test_products_with_any_tree(seed, dtype):
         return
     R = phi * np.sqrt(v[1:])
     A = rng.standard_normal((19, R.shape[1]))
-    assert close(coupling.to_roots(S), S @ R)
-    assert close(coupling.from_roots(A), A @ R.T)
+    assert close(coupling.to_factors(S), S @ R)
+    assert close(coupling.from_factors(A), A @ R.T)
     assert close(coupling.diag(), np.diag(G))
     # Phi and Phi^T by themselves: all variances one.
     plain = tree_coupling(taxonomy, np.ones(taxonomy.n_nodes))
-    assert close(plain.to_roots(S), S @ phi)
-    assert close(plain.from_roots(A), A @ phi.T)
+    assert close(plain.to_factors(S), S @ phi)
+    assert close(plain.from_factors(A), A @ phi.T)
 
 
 @pytest.mark.parametrize("tying", ["shared", "level", "subtree", "node", "array"])

@@ -49,6 +49,14 @@ const T* as_vector(const char* name, const py::object& object, Index size) {
   return static_cast<const T*>(array.data());
 }
 
+/// A new array that takes over the buffer's memory.
+template <class T>
+py::array_t<T> as_array(Buffer<T>&& buffer) {
+  auto* const owner = new Buffer<T>(std::move(buffer));
+  const py::capsule release(owner, [](void* pointer) { delete static_cast<Buffer<T>*>(pointer); });
+  return py::array_t<T>(static_cast<py::ssize_t>(owner->size()), owner->data(), release);
+}
+
 /// A new array that takes over the matrix's memory.
 py::array_t<double> as_array(Matrix<double>&& matrix);
 

@@ -96,9 +96,14 @@ py::array_t<T> applied(const Coupling& self, const py::array& S, int threads) {
   py::array_t<T> out({from.rows, from.cols});
   T* const to = out.mutable_data();
   run(threads, py::none(), [&](const Execution& execution) {
-    parallel_for(from.rows, execution, [&](Index i) {
-      std::copy(from.row(i), from.row(i) + from.cols, to + i * from.cols);
-      self.apply(1, to + i * from.cols);
+    const Blocks blocks(from.rows, 16);
+    parallel_for(blocks.number(), execution, [&](Index block) {
+      T* const rows = to + blocks.first(block) * from.cols;
+      for (Index i = 0; i < blocks.length(block); ++i) {
+        const T* const row = from.row(blocks.first(block) + i);
+        std::copy(row, row + from.cols, rows + i * from.cols);
+      }
+      self.apply(blocks.length(block), rows);
     });
   });
   return out;
@@ -113,7 +118,7 @@ const double* contiguous(const char* name, const DenseView<const double>& view, 
 void bind_coupling(py::module_& module) {
   py::class_<Coupling>(module, "Coupling", py::module_local(), "Prior covariance G = R R^T of the classes.")
       .def_property_readonly("classes", &Coupling::classes)
-      .def_property_readonly("roots", &Coupling::roots)
+      .def_property_readonly("factors", &Coupling::factors)
       .def_property_readonly("parameters", &Coupling::parameters)
       .def(
           "apply",
@@ -122,18 +127,18 @@ void bind_coupling(py::module_& module) {
             return applied<double>(self, S, n_threads);
           },
           py::arg("S"), py::arg("n_threads") = 1)
-      .def("to_roots",
+      .def("to_factors",
            [](const Coupling& self, const py::array& S) {
              const DenseView<const double> from = as_matrix<double>("S", S);
-             py::array_t<double> out({from.rows, self.roots()});
-             self.to_roots(from.rows, contiguous("S", from, self.classes()), out.mutable_data());
+             py::array_t<double> out({from.rows, self.factors()});
+             self.to_factors(from.rows, contiguous("S", from, self.classes()), out.mutable_data());
              return out;
            })
-      .def("from_roots",
+      .def("from_factors",
            [](const Coupling& self, const py::array& A) {
              const DenseView<const double> from = as_matrix<double>("A", A);
              py::array_t<double> out({from.rows, self.classes()});
-             self.from_roots(from.rows, contiguous("A", from, self.roots()), out.mutable_data());
+             self.from_factors(from.rows, contiguous("A", from, self.factors()), out.mutable_data());
              return out;
            })
       .def("diag",

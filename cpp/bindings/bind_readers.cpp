@@ -1,29 +1,15 @@
-#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
-#include <map>
-
+#include "arrays.hpp"
+#include "choice.hpp"
 #include "execution.hpp"
 #include "taxolearn/readers/sparse_text.hpp"
 
 namespace taxolearn::python {
 namespace {
 
-SparseTextForm form_of(const std::string& name) {
-  const std::map<std::string, SparseTextForm> names{
-      {"svmlight", SparseTextForm::svmlight}, {"lshtc", SparseTextForm::lshtc}, {"vw", SparseTextForm::vw}};
-  const auto found = names.find(name);
-  require(found != names.end(), "form is \"", name, "\", expected svmlight, lshtc or vw");
-  return found->second;
-}
-
-/// A new array that takes over the buffer's memory.
-template <class T>
-py::array_t<T> as_array(Buffer<T>&& buffer) {
-  auto* const owner = new Buffer<T>(std::move(buffer));
-  const py::capsule release(owner, [](void* pointer) { delete static_cast<Buffer<T>*>(pointer); });
-  return py::array_t<T>(static_cast<py::ssize_t>(owner->size()), owner->data(), release);
-}
+const std::map<std::string, SparseTextForm> forms{
+    {"svmlight", SparseTextForm::svmlight}, {"lshtc", SparseTextForm::lshtc}, {"vw", SparseTextForm::vw}};
 
 /// (id, line, column), or None.
 py::object as_place(const IdPlace& place) {
@@ -38,7 +24,7 @@ void bind_readers(py::module_& module) {
                                "Rows of an svmlight, LSHTC or vw file, fed block by block.")
       .def(py::init([](const std::string& form, bool several_labels, bool query_ids, bool named_features,
                        const std::optional<std::vector<std::string>>& vocabulary) {
-             const SparseTextSettings settings{form_of(form), several_labels, query_ids, named_features,
+             const SparseTextSettings settings{choose("form", form, forms), several_labels, query_ids, named_features,
                                                vocabulary.has_value()};
              return std::make_unique<SparseTextParser>(settings, vocabulary.value_or(std::vector<std::string>()));
            }),

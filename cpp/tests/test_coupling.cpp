@@ -16,7 +16,7 @@ void check_against_dense(const Make& make, const TiedVariances& tied, const Matr
   const Index C = R.rows();
   const MatrixXd G = R * R.transpose();
   REQUIRE(coupling->classes() == C);
-  REQUIRE(coupling->roots() == R.cols());
+  REQUIRE(coupling->factors() == R.cols());
   Random random(seed);
   const MatrixXd S = random.matrix(rows, C), H = random.matrix(rows, C), A = random.matrix(rows, R.cols());
 
@@ -29,9 +29,9 @@ void check_against_dense(const Make& make, const TiedVariances& tied, const Matr
   }
   coupling->apply(rows, in_single.data());
   CHECK(relative_error(dense(in_single.view()), S * G) < rounding<float>);
-  coupling->to_roots(rows, as_matrix(S).data(), roots.data());
+  coupling->to_factors(rows, as_matrix(S).data(), roots.data());
   CHECK(relative_error(dense(roots.view()), S * R) < rounding<double>);
-  coupling->from_roots(rows, as_matrix(A).data(), classes.data());
+  coupling->from_factors(rows, as_matrix(A).data(), classes.data());
   CHECK(relative_error(dense(classes.view()), A * R.transpose()) < rounding<double>);
   VectorXd diagonal(C);
   coupling->diag(diagonal.data());
@@ -76,6 +76,15 @@ TEST_CASE("independent classes against diag(v)") {
     check_against_dense([](const TiedVariances& variances) { return std::make_unique<IndependentCoupling>(variances); },
                         tied, R, 4);
   }
+}
+
+TEST_CASE("the root has no variance and no parameter") {
+  const auto taxonomy = std::make_shared<const Taxonomy>(std::vector<Index>{-1, 0, 0});
+  const TreeCoupling coupling(taxonomy, {{7.0, 1.0, 2.0}, {2, 0, 1}});
+  CHECK(coupling.parameters() == 2);
+  std::vector<double> S{1.0, 1.0};
+  coupling.apply(1, S.data());
+  CHECK(S == std::vector<double>{1.0, 2.0});
 }
 
 TEST_CASE("bad variances and groups are told by position") {

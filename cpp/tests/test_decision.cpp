@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "taxolearn/classes/decision.hpp"
 #include "trees.hpp"
 
@@ -88,6 +90,28 @@ TEST_CASE("the confident answer is the deepest one that is probable enough") {
       }
     }
   }
+}
+
+TEST_CASE("of equal answers the first one, of siblings the most probable, and small probabilities count") {
+  const Taxonomy taxonomy({-1, 0, 0, 1, 1, 1});  // leaves: one below the root, three below node 1
+  const auto answer = [&](const std::array<double, 4>& row, TreeLoss loss) {
+    Index node = -1;
+    decide(taxonomy, {DenseView<const double>(row.data(), 1, 4), nullptr}, loss, nullptr, {&node, nullptr},
+           Execution());
+    return node;
+  };
+  for (const TreeLoss loss : {TreeLoss::zero_one, TreeLoss::taxo, TreeLoss::parent}) {
+    CHECK(answer({0.1, 0.3, 0.3, 0.3}, loss) == 3);
+    CHECK(answer({0.1, 0.2, 0.3, 0.4}, loss) == 5);
+    CHECK(answer({0.1, 0.2, 0.4, 0.3}, loss) == 4);
+  }
+  CHECK(answer({0.5, 0.5, 0.0, 0.0}, TreeLoss::parent) == 2);
+  CHECK(answer({1e-18, 2e-18, 0.0, 0.0}, TreeLoss::zero_one) == 3);
+  // Confident answers: of two equally probable nodes of the same depth the first.
+  const std::vector<double> row{0.0, 0.5, 0.5, 0.0};
+  Index node = -1;
+  decide_confident(taxonomy, {DenseView<const double>(row.data(), 1, 4), nullptr}, 0.5, {&node, nullptr}, Execution());
+  CHECK(node == 3);
 }
 
 TEST_CASE("columns of probabilities in another order") {

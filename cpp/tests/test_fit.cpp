@@ -166,8 +166,8 @@ TEST_CASE("large problems begin in single precision and end in double where that
   CHECK(fit(small.problem, settings, Start(), one).precision == "double");
 }
 
-TEST_CASE("the state is the one with less memory unless told") {
-  const Example tall(65, 16, 3, 1.0, 1.0, 2), wide(64, 16, 3, 1.0, 1.0, 2);
+TEST_CASE("the state is the smaller one unless told") {
+  const Example tall(60, 16, 3, 1.0, 1.0, 2), wide(16, 60, 3, 1.0, 1.0, 2);
   Settings settings;
   CHECK(choose_state(tall.problem, settings) == State::weights);
   CHECK(choose_state(wide.problem, settings) == State::coefficients);

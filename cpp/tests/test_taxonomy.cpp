@@ -54,6 +54,7 @@ TEST_CASE("trees out of order are told by node") {
   CHECK(message({-1, 0, 0, 1}) == "");  // node 2 is a leaf of the root, met first
   CHECK(contains(message({-1, 0, 1, 0}), "node 2 is a leaf below 1, expected below 0"));
   CHECK(contains(message({-1, 0, 0, 3}), "parents[3] is 3"));
+  CHECK(message({-1, 0, 0, 2}) == "node 1 has no leaf below it");
   CHECK(contains(message({}), "at least one leaf"));
   CHECK(contains(message({-1}), "at least one leaf"));
   CHECK(message({0, 0}) == "parents[0] is 0, expected -1 for the root");

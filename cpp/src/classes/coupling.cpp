@@ -21,6 +21,14 @@ void check(const TiedVariances& tied) {
   }
 }
 
+/// out[i, c] = factors[c] S[i, c].
+template <class T>
+void scale_columns(Index count, const std::vector<double>& factors, const T* S, T* out) {
+  const Index classes = static_cast<Index>(factors.size());
+  for (Index i = 0; i < count; ++i, S += classes, out += classes)
+    for (Index c = 0; c < classes; ++c) out[c] = static_cast<T>(factors[static_cast<std::size_t>(c)] * S[c]);
+}
+
 }  // namespace
 
 Index TiedVariances::parameters() const {
@@ -31,24 +39,19 @@ Index TiedVariances::parameters() const {
 IndependentCoupling::IndependentCoupling(TiedVariances variances) : tied_(std::move(variances)) {
   require(!tied_.variances.empty(), "variances is empty, expected one per class");
   check(tied_);
+  for (const double variance : tied_.variances) roots_.push_back(std::sqrt(variance));
 }
 
-void IndependentCoupling::apply(Index count, float* S) const {
-  for (Index i = 0; i < count; ++i, S += classes())
-    for (Index c = 0; c < classes(); ++c) S[c] *= static_cast<float>(tied_.variances[static_cast<std::size_t>(c)]);
+void IndependentCoupling::apply(Index count, float* S) const { scale_columns(count, tied_.variances, S, S); }
+void IndependentCoupling::apply(Index count, double* S) const { scale_columns(count, tied_.variances, S, S); }
+
+void IndependentCoupling::to_factors(Index count, const double* S, double* out) const {
+  scale_columns(count, roots_, S, out);
 }
 
-void IndependentCoupling::apply(Index count, double* S) const {
-  for (Index i = 0; i < count; ++i, S += classes())
-    for (Index c = 0; c < classes(); ++c) S[c] *= tied_.variances[static_cast<std::size_t>(c)];
+void IndependentCoupling::from_factors(Index count, const double* A, double* out) const {
+  scale_columns(count, roots_, A, out);
 }
-
-void IndependentCoupling::to_roots(Index count, const double* S, double* out) const {
-  for (Index i = 0; i < count; ++i, S += classes(), out += classes())
-    for (Index c = 0; c < classes(); ++c) out[c] = S[c] * std::sqrt(tied_.variances[static_cast<std::size_t>(c)]);
-}
-
-void IndependentCoupling::from_roots(Index count, const double* A, double* out) const { to_roots(count, A, out); }
 
 void IndependentCoupling::diag(double* out) const { std::copy(tied_.variances.begin(), tied_.variances.end(), out); }
 
@@ -125,11 +128,11 @@ void TreeCoupling::apply_rows(Index count, const T* variances, T* S) const {
 void TreeCoupling::apply(Index count, float* S) const { apply_rows(count, single_.data(), S); }
 void TreeCoupling::apply(Index count, double* S) const { apply_rows(count, tied_.variances.data(), S); }
 
-void TreeCoupling::to_roots(Index count, const double* S, double* out) const {
+void TreeCoupling::to_factors(Index count, const double* S, double* out) const {
   const Index inner = taxonomy_->inner();
   thread_local Buffer<double> sums;
   sums.resize(static_cast<std::size_t>(inner));
-  for (Index i = 0; i < count; ++i, S += classes(), out += roots()) {
+  for (Index i = 0; i < count; ++i, S += classes(), out += factors()) {
     taxonomy_->add_up(S, sums.data());
     for (Index p = 1; p < inner; ++p)
       out[p - 1] = roots_[static_cast<std::size_t>(p)] * sums[static_cast<std::size_t>(p)];
@@ -139,12 +142,12 @@ void TreeCoupling::to_roots(Index count, const double* S, double* out) const {
   }
 }
 
-void TreeCoupling::from_roots(Index count, const double* A, double* out) const {
+void TreeCoupling::from_factors(Index count, const double* A, double* out) const {
   const Index inner = taxonomy_->inner();
   thread_local Buffer<double> scratch;
   scratch.resize(static_cast<std::size_t>(inner));
   double* const above = scratch.data();
-  for (Index i = 0; i < count; ++i, A += roots(), out += classes()) {
+  for (Index i = 0; i < count; ++i, A += factors(), out += classes()) {
     const double* const leaf_roots = roots_.data() + inner;
     const double* const leaves = A + inner - 1;
     above[0] = 0.0;

@@ -9,6 +9,8 @@
 namespace taxolearn {
 namespace {
 
+constexpr Index rows_per_block = 16;
+
 using Choice = std::pair<Index, double>;  // node and its expected loss
 
 /// body(probabilities of all nodes) for each row, in parallel; writes the choices it returns.
@@ -16,17 +18,20 @@ template <class Body>
 void for_rows(const Taxonomy& taxonomy, const ClassProbabilities& probabilities, const Decisions& out,
               const Execution& execution, const Body& body) {
   require_shape("probabilities", probabilities.values, probabilities.values.rows, taxonomy.classes());
-  parallel_for(probabilities.values.rows, execution, [&](Index i) {
+  const Blocks blocks(probabilities.values.rows, rows_per_block);
+  parallel_for(blocks.number(), execution, [&](Index block) {
     thread_local Buffer<double> nodes;
     nodes.resize(static_cast<std::size_t>(taxonomy.nodes()));
     double* const leaves = nodes.data() + taxonomy.inner();
-    const double* const from = probabilities.values.row(i);
-    for (Index c = 0; c < taxonomy.classes(); ++c)
-      leaves[c] = from[probabilities.columns == nullptr ? c : probabilities.columns[c]];
-    taxonomy.add_up(leaves, nodes.data());
-    const Choice choice = body(nodes.data());
-    out.node[i] = choice.first;
-    if (out.expected_loss != nullptr) out.expected_loss[i] = choice.second;
+    for (Index i = blocks.first(block); i < blocks.first(block) + blocks.length(block); ++i) {
+      const double* const from = probabilities.values.row(i);
+      for (Index c = 0; c < taxonomy.classes(); ++c)
+        leaves[c] = from[probabilities.columns == nullptr ? c : probabilities.columns[c]];
+      taxonomy.add_up(leaves, nodes.data());
+      const Choice choice = body(nodes.data());
+      out.node[i] = choice.first;
+      if (out.expected_loss != nullptr) out.expected_loss[i] = choice.second;
+    }
   });
 }
 
@@ -38,6 +43,13 @@ Choice least(const Taxonomy& taxonomy, const double* costs, const Loss& loss) {
     const double value = loss(p) + (costs == nullptr ? 0.0 : costs[p]);
     if (value < best.second) best = {p, value};
   }
+  return best;
+}
+
+Choice zero_one(const Taxonomy& taxonomy, const double* costs, const double* probability) {
+  // Compared as -P, because 1 - P loses the differences of small probabilities.
+  Choice best = least(taxonomy, costs, [&](Index p) { return -probability[p]; });
+  best.second += 1.0;
   return best;
 }
 
@@ -90,7 +102,7 @@ void decide(const Taxonomy& taxonomy, const ClassProbabilities& probabilities, T
   for_rows(taxonomy, probabilities, out, execution, [&](const double* probability) {
     switch (loss) {
       case TreeLoss::zero_one:
-        return least(taxonomy, costs, [&](Index p) { return 1.0 - probability[p]; });
+        return zero_one(taxonomy, costs, probability);
       case TreeLoss::taxo:
         return least_taxo(taxonomy, costs, probability);
       case TreeLoss::parent:

@@ -38,14 +38,11 @@ Taxonomy::Taxonomy(const std::vector<Index>& parents) : parents_(parents), depth
     }
     next_leaf += own;
   }
-  std::vector<bool> closed(static_cast<std::size_t>(inner), false);
   Index current = 0;
   for (Index p = 1; p < inner; ++p) {
     const Index parent = parents[static_cast<std::size_t>(p)];
-    for (; current != parent && current > 0; current = parents[static_cast<std::size_t>(current)])
-      closed[static_cast<std::size_t>(current)] = true;
-    require(current == parent && !closed[static_cast<std::size_t>(parent)], "node ", p, " is below ", parent,
-            ": inner nodes must come in depth-first order");
+    while (current != parent && current > 0) current = parents[static_cast<std::size_t>(current)];
+    require(current == parent, "node ", p, " is below ", parent, ": inner nodes must come in depth-first order");
     current = p;
   }
   for (Index p = inner - 1; p >= 0; --p) {

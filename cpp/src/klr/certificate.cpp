@@ -107,20 +107,20 @@ void conclude(const Problem& problem, const Matrix<double>& alpha, Result& resul
 void conclude(const Problem& problem, const Buffer<double>& point, Result& result, const Execution& execution) {
   const Index classes = problem.likelihood->classes();
   const Index d = input_features(problem.X);
-  const Index roots = root_count(problem);
+  const Index factors = factor_count(problem);
   const double scale = std::sqrt(problem.variance);
   const double sigma = std::sqrt(problem.sigma2);
-  const double* const b = point.data() + d * roots;
+  const double* const b = point.data() + d * factors;
   result.weights = Matrix<double>(d, classes);
   result.intercepts.resize(static_cast<std::size_t>(classes));
   for (Index c = 0; c < classes; ++c) result.intercepts[static_cast<std::size_t>(c)] = sigma * b[c];
-  for_row_blocks(d, roots, execution, [&](Index first, Index count) {
+  for_row_blocks(d, factors, execution, [&](Index first, Index count) {
     double* const to = result.weights.row(first);
-    const double* const from = point.data() + first * roots;
+    const double* const from = point.data() + first * factors;
     if (problem.coupling == nullptr) {
-      std::copy(from, from + count * roots, to);
+      std::copy(from, from + count * factors, to);
     } else {
-      problem.coupling->from_roots(count, from, to);
+      problem.coupling->from_factors(count, from, to);
     }
     Array(to, count * classes) *= scale;
   });
@@ -130,17 +130,17 @@ void conclude(const Problem& problem, const Buffer<double>& point, Result& resul
   Matrix<double> sums;
   project(problem.X, residual, sums, execution);
   // |W + sqrt(variance) X^T r R|^2
-  double gradient_square = parallel_sum<double>(row_blocks(d, roots), execution, [&](Index first, Index count) {
+  double gradient_square = parallel_sum<double>(row_blocks(d, factors), execution, [&](Index first, Index count) {
     thread_local Buffer<double> block;
-    block.resize(static_cast<std::size_t>(count * roots));
+    block.resize(static_cast<std::size_t>(count * factors));
     const double* step = sums.row(first);
     if (problem.coupling != nullptr) {
-      problem.coupling->to_roots(count, step, block.data());
+      problem.coupling->to_factors(count, step, block.data());
       step = block.data();
     }
-    const double* const weights = point.data() + first * roots;
+    const double* const weights = point.data() + first * factors;
     double sum = 0.0;
-    for (Index k = 0; k < count * roots; ++k) {
+    for (Index k = 0; k < count * factors; ++k) {
       const double value = weights[k] + scale * step[k];
       sum += value * value;
     }
@@ -159,20 +159,20 @@ void conclude(const Problem& problem, const Buffer<double>& point, Result& resul
 
 Buffer<double> weights_of(const Problem& problem, const Matrix<double>& alpha, const Execution& execution) {
   const Index d = input_features(problem.X);
-  const Index roots = root_count(problem);
+  const Index factors = factor_count(problem);
   Matrix<double> sums;
   project(problem.X, alpha, sums, execution);
   Array(sums.data(), sums.size()) *= std::sqrt(problem.variance);
-  Buffer<double> point(static_cast<std::size_t>(d * roots + alpha.cols()));
-  for_row_blocks(d, roots, execution, [&](Index first, Index count) {
-    double* const to = point.data() + first * roots;
+  Buffer<double> point(static_cast<std::size_t>(d * factors + alpha.cols()));
+  for_row_blocks(d, factors, execution, [&](Index first, Index count) {
+    double* const to = point.data() + first * factors;
     if (problem.coupling == nullptr) {
-      std::copy(sums.row(first), sums.row(first) + count * roots, to);
+      std::copy(sums.row(first), sums.row(first) + count * factors, to);
     } else {
-      problem.coupling->to_roots(count, sums.row(first), to);
+      problem.coupling->to_factors(count, sums.row(first), to);
     }
   });
-  double* const b = point.data() + d * roots;
+  double* const b = point.data() + d * factors;
   column_sums(alpha.view(), b, execution);
   for (Index c = 0; c < alpha.cols(); ++c) b[c] *= std::sqrt(problem.sigma2);
   return point;

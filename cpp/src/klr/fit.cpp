@@ -18,13 +18,22 @@ constexpr double safety = 0.99;      // the solver aims a little below the toler
 constexpr int rounds_in_double = 3;  // fresh starts from exact predictors after rounding errors piled up
 
 // More pairs save few iterations on text (56, 55 and 53 with 3, 5 and 10 of them on 20 newsgroups) but each costs a
-// pass over two n x C arrays; on weights they cost next to nothing.
+// pass over two n x C arrays; on weights, if these are few, they cost next to nothing.
 constexpr int history_of_coefficients = 3;
-constexpr int history_of_weights = 20;
+constexpr int most_history_of_weights = 20;
 
-// The history of weights, in double precision, takes so many times the memory that a history of coefficients of the
-// same size and their images takes in single precision.
-constexpr double weights_memory = 4.0;
+/// Numbers in a vector of weights, relative to one of coefficients.
+double relative_size(const Problem& problem) {
+  const double weights = static_cast<double>(input_features(problem.X)) * static_cast<double>(factor_count(problem));
+  return weights / static_cast<double>(input_rows(problem.X)) / static_cast<double>(problem.likelihood->classes());
+}
+
+/// As many pairs of weights, in double precision, as take the memory that the pairs of coefficients and their images
+/// would take in single precision.
+int history_of_weights(const Problem& problem) {
+  const double pairs = history_of_coefficients / std::max(relative_size(problem), 1e-3);
+  return std::clamp(static_cast<int>(pairs), history_of_coefficients, most_history_of_weights);
+}
 
 void check(const Problem& problem, const Settings& settings) {
   const Index n = input_rows(problem.X);
@@ -60,7 +69,7 @@ struct Run {
 
   int history() const {
     if (settings.history > 0) return settings.history;
-    return dual ? history_of_coefficients : history_of_weights;
+    return dual ? history_of_coefficients : history_of_weights(problem);
   }
 
   int slots() const {
@@ -182,10 +191,7 @@ void prepare(Run& run, const Start& start) {
 State choose_state(const Problem& problem, const Settings& settings) {
   if (settings.state != State::automatic) return settings.state;
   if (settings.method == Method::newton) return State::coefficients;
-  const double weights = static_cast<double>(input_features(problem.X)) * static_cast<double>(root_count(problem));
-  const double coefficients =
-      static_cast<double>(input_rows(problem.X)) * static_cast<double>(problem.likelihood->classes());
-  return weights_memory * weights < coefficients ? State::weights : State::coefficients;
+  return relative_size(problem) < 1.0 ? State::weights : State::coefficients;
 }
 
 Result fit(const Problem& problem, const Settings& settings, const Start& start, const Execution& execution) {

@@ -11,7 +11,7 @@ WeightSpace<T>::WeightSpace(const Problem& problem, int slots, const Execution& 
   const Stopwatch watch(result.timings.setup);
   operator_ = make_linear_features<T>(problem.X, problem.variance, execution);
   result.algorithm = operator_->algorithm();
-  W_.assign(static_cast<std::size_t>(operator_->features() * root_count(problem) + this->u_.cols()), 0.0);
+  W_.assign(static_cast<std::size_t>(operator_->features() * factor_count(problem) + this->u_.cols()), 0.0);
   for (auto& slot : slots_) slot.resize(W_.size());
   image_.resize(static_cast<std::size_t>(this->u_.size()));
   feature_scratch_.resize(static_cast<std::size_t>(operator_->features() * this->u_.cols()));
@@ -25,9 +25,9 @@ void WeightSpace<T>::project(const T* S, double* out) {
   const DenseView<T> sums(feature_scratch_.data(), operator_->features(), classes);
   operator_->project(from, sums, this->execution_);
   const Coupling* const coupling = this->problem_.coupling;
-  const Index roots = root_count(this->problem_);
+  const Index factors = factor_count(this->problem_);
   for_row_blocks(sums.rows, classes, this->execution_, [&](Index first, Index count) {
-    double* const to = out + first * roots;
+    double* const to = out + first * factors;
     if (coupling == nullptr) {
       convert_block(sums.row(first), to, count * classes);
       return;
@@ -35,9 +35,9 @@ void WeightSpace<T>::project(const T* S, double* out) {
     thread_local Buffer<double> block;
     block.resize(static_cast<std::size_t>(count * classes));
     convert_block(sums.row(first), block.data(), count * classes);
-    coupling->to_roots(count, block.data(), to);
+    coupling->to_factors(count, block.data(), to);
   });
-  double* const last = out + sums.rows * roots;
+  double* const last = out + sums.rows * factors;
   column_sums(from, last, this->execution_);
   for (Index c = 0; c < classes; ++c) last[c] *= std::sqrt(this->problem_.sigma2);
 }
@@ -48,19 +48,19 @@ void WeightSpace<T>::expand(const double* W, T* out) {
   const Index classes = this->u_.cols();
   const DenseView<T> weights(feature_scratch_.data(), operator_->features(), classes);
   const Coupling* const coupling = this->problem_.coupling;
-  const Index roots = root_count(this->problem_);
+  const Index factors = factor_count(this->problem_);
   for_row_blocks(weights.rows, classes, this->execution_, [&](Index first, Index count) {
-    const double* const from = W + first * roots;
+    const double* const from = W + first * factors;
     if (coupling == nullptr) {
       convert_block(from, weights.row(first), count * classes);
       return;
     }
     thread_local Buffer<double> block;
     block.resize(static_cast<std::size_t>(count * classes));
-    coupling->from_roots(count, from, block.data());
+    coupling->from_factors(count, from, block.data());
     convert_block(block.data(), weights.row(first), count * classes);
   });
-  const double* const last = W + weights.rows * roots;
+  const double* const last = W + weights.rows * factors;
   std::vector<T> shift(static_cast<std::size_t>(classes));
   const double sigma = std::sqrt(this->problem_.sigma2);
   std::transform(last, last + classes, shift.begin(), [sigma](double value) { return static_cast<T>(sigma * value); });

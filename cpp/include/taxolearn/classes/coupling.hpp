@@ -1,7 +1,7 @@
 // The contract of a coupling: how the functions of the classes go together a priori.
 //
 // The prior covariance of the class functions is G (C x C) times the kernel of the inputs (Seeger 2008, 3). A coupling
-// applies G, knows a root of it, G = R R^T, and the gradient with respect to its parameters. All functions work on a
+// applies G, knows factors of it, G = R R^T, and the gradient with respect to its parameters. All functions work on a
 // block of consecutive rows, given as contiguous row-major arrays; the caller runs blocks in parallel. A coupling knows
 // classes, never inputs or labels.
 #pragma once
@@ -21,17 +21,17 @@ class Coupling {
   virtual Index classes() const = 0;
 
   /// Columns of R.
-  virtual Index roots() const = 0;
+  virtual Index factors() const = 0;
 
   /// S <- S G in place, S (count x C).
   virtual void apply(Index count, float* S) const = 0;
   virtual void apply(Index count, double* S) const = 0;
 
-  /// out (count x roots) = S R.
-  virtual void to_roots(Index count, const double* S, double* out) const = 0;
+  /// out (count x factors) = S R.
+  virtual void to_factors(Index count, const double* S, double* out) const = 0;
 
-  /// out (count x C) = A R^T, A (count x roots).
-  virtual void from_roots(Index count, const double* A, double* out) const = 0;
+  /// out (count x C) = A R^T, A (count x factors).
+  virtual void from_factors(Index count, const double* A, double* out) const = 0;
 
   /// out[c] = G_cc.
   virtual void diag(double* out) const = 0;
@@ -59,17 +59,18 @@ class IndependentCoupling final : public Coupling {
   explicit IndependentCoupling(TiedVariances variances);
 
   Index classes() const override { return static_cast<Index>(tied_.variances.size()); }
-  Index roots() const override { return classes(); }
+  Index factors() const override { return classes(); }
   void apply(Index count, float* S) const override;
   void apply(Index count, double* S) const override;
-  void to_roots(Index count, const double* S, double* out) const override;
-  void from_roots(Index count, const double* A, double* out) const override;
+  void to_factors(Index count, const double* S, double* out) const override;
+  void from_factors(Index count, const double* A, double* out) const override;
   void diag(double* out) const override;
   Index parameters() const override { return tied_.parameters(); }
   void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const override;
 
  private:
   TiedVariances tied_;
+  std::vector<double> roots_;  ///< square roots of the variances
 };
 
 /// The function of a class is the sum of independent functions of the nodes on its path, the root left out:
@@ -81,11 +82,11 @@ class TreeCoupling final : public Coupling {
   TreeCoupling(std::shared_ptr<const Taxonomy> taxonomy, TiedVariances variances);
 
   Index classes() const override { return taxonomy_->classes(); }
-  Index roots() const override { return taxonomy_->nodes() - 1; }
+  Index factors() const override { return taxonomy_->nodes() - 1; }
   void apply(Index count, float* S) const override;
   void apply(Index count, double* S) const override;
-  void to_roots(Index count, const double* S, double* out) const override;
-  void from_roots(Index count, const double* A, double* out) const override;
+  void to_factors(Index count, const double* S, double* out) const override;
+  void from_factors(Index count, const double* A, double* out) const override;
   void diag(double* out) const override;
   Index parameters() const override { return tied_.parameters(); }
   void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const override;

@@ -28,15 +28,15 @@ struct Problem {
 };
 
 /// Columns of R.
-inline Index root_count(const Problem& problem) {
-  return problem.coupling == nullptr ? problem.likelihood->classes() : problem.coupling->roots();
+inline Index factor_count(const Problem& problem) {
+  return problem.coupling == nullptr ? problem.likelihood->classes() : problem.coupling->factors();
 }
 
 enum class Method { lbfgs, nonlinear_cg, newton };
 
 /// The vectors that the solver works on. Both give the same iterates, up to rounding.
 enum class State {
-  automatic,     ///< the one that takes less memory
+  automatic,     ///< the smaller one
   coefficients,  ///< alpha, n x C, in the kernel's metric
   weights,       ///< W, d x columns of R, and b
 };
