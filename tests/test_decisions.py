@@ -97,7 +97,8 @@ def test_node_probabilities_and_confidence(seed):
             enough = np.flatnonzero(row >= confidence)
             assert row[answer] >= confidence
             assert taxonomy.depths[answer] == taxonomy.depths[enough].max()
-    assert (decide(proba, classes=classes, taxonomy=taxonomy, confidence=1.0) != "").all()
+    sure = taxonomy.index(decide(np.eye(len(classes)), classes=classes, taxonomy=taxonomy, confidence=1.0))
+    assert np.array_equal(sure, taxonomy.index(classes))
 
 
 def test_stopping_pays_where_the_bet_is_bad():
@@ -139,14 +140,15 @@ def test_labels_keep_their_type():
         ({"stop_cost": [1.0, 2.0]}, r"stop_cost has shape \(2,\), expected a number or \(5,\)"),
         ({"stop_cost": np.full(5, np.nan)}, "stop_cost must not be NaN"),
         ({"stop_cost": np.full(5, np.inf)}, "rule out every node"),
-        ({"classes": ["pet/cat", "pet/dog"]}, r"classes has shape \(2,\), expected \(3,\)"),
-        ({"classes": ["pet/cat", "pet/dog", "bus"]}, "bus"),
-        ({"classes": ["pet/cat", "pet/cat", "car"]}, "classes lacks 1 of the 3"),
+        ({"classes": ["pet/cat", "pet/dog"]}, r"proba has shape \(1, 3\), expected one row per item and 2 columns"),
+        ({"classes": ["pet/cat", "pet/dog", "bus"]}, "classes: not in the taxonomy: 'bus'"),
+        ({"classes": ["pet/cat", "car"], "proba": [[0.5, 0.5]]}, "classes lacks 1 of the 3 classes .* 'pet/dog'"),
+        ({"classes": ["pet/cat", "pet/cat", "car"]}, "classes names 'pet/cat' more than once"),
         ({"proba": [[0.5, 0.2, 0.2]]}, r"must sum to 1, got 0\.9 in row 0"),
-        ({"proba": [[1.5, -0.5, 0.0]]}, "proba must not be negative"),
+        ({"proba": [[1.5, -0.5, 0.0]]}, "proba must be probabilities between 0 and 1, got values from -0.5"),
         ({"proba": [[np.nan, 0.5, 0.5]]}, "NaN"),
-        ({"proba": np.zeros((0, 3))}, "0 sample"),
-        ({"proba": [0.5, 0.5, 0.0]}, "2D array"),
+        ({"proba": np.zeros((0, 3))}, "proba is empty"),
+        ({"proba": [0.5, 0.5, 0.0]}, r"proba has shape \(3,\)"),
     ],
 )
 def test_bad_questions(change, message):
@@ -159,6 +161,26 @@ def test_bad_questions(change, message):
         decide(arguments.pop("proba"), **arguments)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_parent_rule_answers_with_its_most_probable_child(seed):
+    taxonomy = random_taxonomy(seed)
+    rng = np.random.default_rng(seed)
+    proba = random_proba(rng, 9, taxonomy.n_classes)
+    answers = taxonomy.leaf_index(decide(proba, classes=taxonomy.classes, taxonomy=taxonomy, loss="parent"))
+    parents = taxonomy.parents[taxonomy.n_inner :]
+    for row, answer in zip(proba, answers, strict=True):
+        assert row[answer] == row[parents == parents[answer]].max()
+
+
+def test_names_of_one_kind_make_a_typed_array():
+    numbers = Taxonomy.from_edges([(0, 10), (0, 20), (10, 11), (10, 12)])
+    options = {"classes": numbers.classes, "taxonomy": numbers, "confidence": 0.9}
+    assert decide(np.eye(3), **options).dtype == np.int64
+    assert decide(np.full((1, 3), 1 / 3), **options).dtype == np.int64
+    both = numbers.with_classes([10])  # its inner node is now "10/*"
+    assert decide(np.eye(4), classes=both.classes, taxonomy=both, confidence=0.9).dtype == object
+
+
 def test_expected_loss_of_bad_answers():
     taxonomy = Taxonomy.from_labels(["pet/cat", "pet/dog", "car"])
     classes, proba = ["pet/cat", "pet/dog", "car"], [[0.2, 0.3, 0.5]]
@@ -166,8 +188,16 @@ def test_expected_loss_of_bad_answers():
         expected_loss(proba, ["bus"], classes=classes, taxonomy=taxonomy)
     with pytest.raises(ValueError, match="bus"):
         expected_loss(proba, ["bus"], classes=classes)
-    with pytest.raises(ValueError, match="answers has 2 elements"):
-        expected_loss(proba, ["car", "car"], classes=classes, taxonomy=taxonomy)
+    for options in ({"taxonomy": taxonomy}, {}, {"loss": np.eye(3)}):
+        for answers in (["car", "car"], []):
+            with pytest.raises(ValueError, match=r"answers (has 2 elements|is empty)"):
+                expected_loss(proba, answers, classes=classes, **options)
+        with pytest.raises(ValueError, match="answers"):
+            expected_loss(proba, "car", classes=classes, **options)
+    with pytest.raises(ValueError, match="both must be strings or both numbers"):
+        expected_loss(proba, [1], classes=classes)
+    with pytest.raises(ValueError, match=r"taxonomy must be a taxolearn\.Taxonomy"):
+        decide(proba, classes=classes, taxonomy="x")
 
 
 def test_a_hundred_thousand_classes(run_python):

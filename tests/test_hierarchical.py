@@ -182,7 +182,7 @@ def test_integer_labels():
     fitted = model(taxonomy=taxonomy).fit(rng.standard_normal((50, 3)), y)
     assert fitted.classes_.dtype == np.int64
     assert fitted.predict(np.zeros((1, 3))).dtype == np.int64
-    with pytest.raises(ValueError, match="labels"):
+    with pytest.raises(ValueError, match=r"y: not in the taxonomy.* integers such as 11, these are strings"):
         model(taxonomy=taxonomy).fit(rng.standard_normal((50, 3)), y.astype(str))
 
 
@@ -216,8 +216,10 @@ def test_class_weights_count_the_classes_seen():
     balanced = model(taxonomy=taxonomy, class_weight="balanced").fit(X[keep], y[keep])
     counts = {label: (y[keep] == label).sum() for label in LABELS[:-1]}
     weights = {label: keep.sum() / (5 * count) for label, count in counts.items()}
-    by_hand = model(taxonomy=taxonomy, class_weight=weights).fit(X[keep], y[keep])
+    by_hand = model(taxonomy=taxonomy, class_weight=weights | {"c": 7.0}).fit(X[keep], y[keep])
     assert np.array_equal(balanced.coef_, by_hand.coef_)
+    with pytest.raises(ValueError, match=r"class_weight names labels that are not in y: \['d'\]"):
+        model(taxonomy=taxonomy, class_weight=weights | {"d": 7.0}).fit(X[keep], y[keep])
 
 
 def test_one_seen_class_is_enough_with_a_tree():
@@ -237,6 +239,8 @@ def test_one_seen_class_is_enough_with_a_tree():
         ({"coupling": "full"}, ValueError, "coupling is 'full'"),
         ({"tying": "depth"}, ValueError, "tying"),
         ({"variances": [1.0, 2.0, 3.0]}, ValueError, r"variances has shape \(3,\)"),
+        ({"variances": "large"}, ValueError, "variances is 'large', expected a number or 2 of them"),
+        ({"coupling": np.eye(3)}, ValueError, "coupling is"),
         ({"taxonomy": Taxonomy.from_labels(["a/x", "a/y"])}, ValueError, "b/x"),
     ],
 )

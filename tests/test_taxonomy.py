@@ -177,23 +177,47 @@ class TestLookups:
             taxonomy.path(["stone"])
 
     def test_other_type_of_name(self):
-        with pytest.raises(ValueError, match=r"not in the taxonomy: '2'; is 2 meant\? \(.* as an integer\)"):
-            Taxonomy.from_parents([-1, 0, 0]).index("2")
-        with pytest.raises(ValueError, match=r"not in the taxonomy: 2; is '2' meant\? \(.* as a string\)"):
-            Taxonomy.from_paths([["1"], ["2"]]).index(2)
+        strings = "names are strings such as {}, these are integers$"
+        integers = "names are integers such as {}, these are strings$"
+        for paths, unknown, message in [
+            ([[1], [2]], "2", integers.format(2)),
+            ([[1], [2]], ["rood", "x"], integers.format(2)),  # the root's name does not count
+            ([["1"], ["2"]], 1, strings.format("'1'")),
+            ([["a"], ["b"]], np.array([7, 8]), strings.format("'b'")),
+            ([["1"], ["2"]], [7, "x"], "7, 'x'$"),
+            ([["a", 1], ["a", 2]], "2", r"is 2 meant\? \(the taxonomy has it as an integer\)"),
+            ([["1", 4], ["1", 5]], 1, r"is '1' meant\? \(the taxonomy has it as a string\)"),
+        ]:
+            with pytest.raises(ValueError, match=f"not in the taxonomy: .*{message}"):
+                Taxonomy.from_paths(paths).index(unknown)
+
+    def test_booleans_are_no_names(self):
+        taxonomy = Taxonomy.from_parents([-1, 0, 0])
+        for labels in (True, np.True_, np.array(True), [True, 2], np.array([True, False]), [np.False_]):
+            for method in (taxonomy.index, taxonomy.leaf_index, taxonomy.with_classes):
+                with pytest.raises(ValueError, match="y: not in the taxonomy: booleans; names are strings or integers"):
+                    method(labels, argument="y")
+        with pytest.raises(ValueError, match="name: not in the taxonomy: booleans"):
+            taxonomy.path(True)
+        assert taxonomy.index(1) == 1
+
+    def test_errors_name_the_argument(self):
+        taxonomy = sample()
+        for method, default in (
+            (taxonomy.index, "names"),
+            (taxonomy.leaf_index, "labels"),
+            (taxonomy.with_classes, "labels"),
+        ):
+            with pytest.raises(ValueError, match=f"^{default}: not in the taxonomy: 'x'"):
+                method(["x"])
+            with pytest.raises(ValueError, match=r"^y_test: not in the taxonomy: 'x'"):
+                method(["x"], argument="y_test")
+        with pytest.raises(ValueError, match=r"^y_test: 'animal' is no leaf .*with_classes\(y_test\)"):
+            taxonomy.leaf_index("animal", argument="y_test")
 
     def test_inner_label(self):
         with pytest.raises(ValueError, match=r"'animal' is no leaf .*with_classes"):
             sample().leaf_index(["stone", "animal"])
-
-    def test_path_matrix(self, taxonomy):
-        matrix = taxonomy.path_matrix()
-        assert matrix.format == "csr"
-        assert matrix.dtype == np.float64
-        assert matrix.has_canonical_format
-        names = taxonomy.names.tolist()
-        expected = [[float(other in ancestors(taxonomy, name)) for other in names] for name in names]
-        np.testing.assert_array_equal(matrix.toarray(), expected)
 
     def test_common_depth(self, taxonomy):
         names = taxonomy.names.tolist()
@@ -229,6 +253,15 @@ class TestLookups:
         assert taxonomy.groups("subtree")[1] == [str(name) for name in taxonomy.children(names[0])]
         np.testing.assert_array_equal(taxonomy.groups("node")[0], np.arange(len(names)) - 1)
 
+    @pytest.mark.parametrize("tying", ["node", "subtree"])
+    def test_groups_that_print_alike(self, tying):
+        taxonomy = Taxonomy.from_edges([("r", 1), ("r", "1"), ("r", "a"), (1, 5), ("1", 6), ("a", 7)])
+        names = taxonomy.groups(tying)[1]
+        assert len(set(names)) == len(names) == (6 if tying == "node" else 3)
+        assert {"1", "'1'", "a"} <= set(names)
+        tricky = Taxonomy.from_edges([("r", 1), ("r", "1"), ("r", "'1'"), (1, 5), ("1", 6), ("'1'", 7)])
+        assert len(set(tricky.groups(tying)[1])) == len(names)
+
     def test_own_groups(self):
         taxonomy = sample()
         given = np.array([7, 1, 0, 1, 2, 2, 0, 1])
@@ -237,7 +270,7 @@ class TestLookups:
         assert names == ["group 0", "group 1", "group 2"]
         assert given[0] == 7
         for wrong, message in [
-            ([0, 1, 2], r"shape \(3,\).*expected 8 integers"),
+            ([0, 1, 2], r"shape \(3,\).*expected 8 integers.*labels on inner nodes.*taxonomy\.with_classes\(y\)"),
             ([0.0] * 8, "float64"),
             ([0, 0, 0, 2, 2, 2, 2, 2], "none of its nodes is in group 1"),
             ([0, -1, 0, 0, 0, 0, 0, 0], "group -1"),
@@ -556,6 +589,9 @@ class TestProtocols:
         same = Taxonomy.from_edges(taxonomy.to_edges())
         assert same == taxonomy
         assert hash(same) == hash(taxonomy)
+        dotted = Taxonomy.from_parents(taxonomy.parents, taxonomy.names.tolist(), separator=".")
+        assert dotted != taxonomy  # with_classes would give its nodes other names
+        assert hash(dotted) != hash(taxonomy)
         assert len(taxonomy) == taxonomy.n_nodes
         renamed = taxonomy.names.copy()
         renamed[0] = "another"
@@ -723,5 +759,4 @@ class TestSize:
         assert taxonomy == Taxonomy.from_paths([label.split("/") for label in labels], separator="/")
         assert taxonomy == Taxonomy.from_edges(taxonomy.to_edges())
         np.testing.assert_array_equal(taxonomy.leaf_index(labels), np.arange(100_000))
-        assert taxonomy.path_matrix().nnz == (taxonomy.depths + 1).sum()
         assert len(str(taxonomy).splitlines()) <= 60

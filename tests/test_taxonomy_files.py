@@ -82,11 +82,12 @@ class TestFormats:
                 "\n".join(f"{a} {b}" for a, b in tree.to_edges()),
                 newick(root) + ";",
                 json.dumps(nested(root)),
-                json.dumps({str(root): objects(root)}),
             ):
                 found = read(text)
                 assert found.parent(tree.names[0]) is None
                 assert set(found.to_edges()) == set(tree.to_edges())
+            keys = read(json.dumps({str(root): objects(root)}))  # always strings
+            assert set(keys.to_edges()) == {(str(a), str(b)) for a, b in tree.to_edges()}
             adjacency = "\n".join(" ".join(map(str, [name, *children[name]])) for name in tree.names)
             assert set(read(adjacency, "adjacency").to_edges()) == set(tree.to_edges())
 
@@ -134,6 +135,8 @@ class TestLines:
             ("", None, "tree.txt is empty"),
             (" \n\n", "edges", "tree.txt is empty"),
             ("a b\n", "csv", "format is 'csv', expected None or one of 'paths', 'edges'"),
+            ("a b\n", ["edges"], r"format is \['edges'\], expected None or one of 'paths', 'edges'"),
+            ("a b\n", 3, "format is 3, expected None or one of 'paths', 'edges'"),
             ("a b c\n", None, "different trees when read as paths or as adjacency; pass format="),
             ("a x y\nb z w\n", None, "may hold a path on each line, or a parent and its children"),
             ("a b\nb c\nc a\n", None, r"no tree in any format; pass format=(.|\n)*as edges: .*cycle"),
@@ -144,10 +147,10 @@ class TestLines:
             read(text, format)
 
     def test_unreadable(self, read, tmp_path):
-        with pytest.raises(ValueError, match=r"tree.txt, line 2 is not in the encoding utf-8.*encoding="):
+        with pytest.raises(ValueError, match=r"tree.txt, line 2, column 3: expected text in utf-8, .*encoding"):
             read("a b\na ä\n".encode("latin-1"))
         assert read("a b\na ä\n".encode("latin-1"), encoding="latin-1").classes.tolist() == ["b", "ä"]
-        with pytest.raises(ValueError, match="cannot be decompressed"):
+        with pytest.raises(ValueError, match=r"tree.txt: the gzip data are cut short or damaged"):
             read(gzip.compress(b"a b\n")[:-9])
         with pytest.raises(FileNotFoundError):
             Taxonomy.from_file(tmp_path / "absent.txt")
@@ -206,8 +209,12 @@ class TestJson:
         assert read(json.dumps(content, indent=2)) == expected
 
     def test_integers(self, read):
-        assert read('{"1": [10, 11], "2": 20}').classes.tolist() == [10, 11, 20]
-        assert read('{"a": [10, 11], "b": 20}').classes.tolist() == ["10", "11", "20"]
+        assert read('{"1": [10, 11], "2": 20}').names.tolist() == ["root", "1", "2", 10, 11, 20]
+        assert read('{"a": [10, 11], "b": 20}').classes.tolist() == [10, 11, 20]
+        assert read('{"name": "all", "children": [1, {"name": 2}]}').names.tolist() == ["all", 1, 2]
+        assert read('{"name": 0, "children": [1, 2]}').names.tolist() == [0, 1, 2]
+        assert read('["10", "11"]').classes.tolist() == ["10", "11"]
+        assert read('{"1": [1]}').names.tolist() == ["1", 1]
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -221,6 +228,9 @@ class TestJson:
             ('["a", ["b"]]', "is no name"),
             ('{"a": {"": ["x"]}, "b": []}', "below 'a'.*is no name"),
             ('"a"', "expected an object or a list"),
+            ('{"a": [1, 2], "b": ["x"]}', "the classes are strings and integers, such as 'x' and 1"),
+            ('{"a": [1, "1"]}', "the classes are strings and integers, such as '1' and 1"),
+            (f"[1, {2**63}]", f"the integer name {2**63} does not fit into 64 bits"),
             ("{}", "there is no class below 'root'"),
             ('{"name": "a"}', "there is no class below 'a'"),
             ("[" * 100_000, "nested too deeply|not valid JSON"),

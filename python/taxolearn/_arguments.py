@@ -39,6 +39,10 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 _NUMBERS = "biuf"
+_INT64 = np.iinfo(np.int64)
+_BOOLEANS = {bool, np.bool_}
+_KINDS = ("strings", "integers", "booleans")
+_EXACT = 2**53  # floats from here on do not tell neighbouring integers apart
 _BLOCK = 2**21  # scores looked at in one piece, so that scratch stays small beside the scores themselves
 
 
@@ -100,7 +104,7 @@ def sums(places: npt.NDArray[Any], values: npt.NDArray[Any], length: int) -> Flo
 def read_labels(name: str, y: Any, *, mixed: bool = False) -> npt.NDArray[Any] | LabelSets:
     """A label for each item as a typed array, or sets of labels if ``y`` is an indicator matrix.
 
-    Strings and numbers together are refused, or with ``mixed`` kept apart in an object array.
+    Strings and numbers together are refused, or with ``mixed`` kept apart in an object array. Integers fit into int64.
     """
     if isinstance(y, str | bytes) or np.isscalar(y) or y is None:
         raise ValueError(f"{name} must be an array of labels or an indicator matrix, got {y!r}")
@@ -126,29 +130,46 @@ def read_labels(name: str, y: Any, *, mixed: bool = False) -> npt.NDArray[Any] |
         )
     if len(labels) == 0:
         raise ValueError(f"{name} is empty, at least one item is needed")
-    if labels.dtype.kind == "U" and not hasattr(y, "dtype"):
-        # NumPy writes the numbers of a mixed list as strings; those are other labels.
+    if labels.dtype.kind in "Uiuf" and not hasattr(y, "dtype"):
+        # NumPy writes the numbers of a mixed list as strings, and its booleans as numbers; those are other labels.
         kinds = set(map(type, y))
-        if not all(issubclass(kind, str) for kind in kinds):
+        if (labels.dtype.kind == "U" and not all(issubclass(kind, str) for kind in kinds)) or kinds & _BOOLEANS:
             labels = np.array(y, dtype=object)
     if labels.dtype.kind == "T":
         return labels.astype(str)
     if labels.dtype.kind == "O":
         return _typed(name, labels, mixed=mixed)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise ValueError(f"{name}[{row}] is {labels[row]}, expected a label")
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            row = int(np.flatnonzero(~np.isfinite(labels))[0])
+            raise ValueError(f"{name}[{row}] is {labels[row]}, expected a label")
+        row = int(np.abs(labels).argmax())
+        if float(abs(labels[row])) >= _EXACT:
+            raise ValueError(
+                f"{name}[{row}] is {labels[row].item()!r}, but floats of this size do not tell integers apart; "
+                f"give the labels as integers or strings"
+            )
     if labels.dtype.kind not in "U" + _NUMBERS:
         raise ValueError(f"{name} has values of type {labels.dtype}, expected strings or integers")
+    if labels.dtype == np.uint64:
+        if labels.max() > _INT64.max:
+            raise _too_large(name, labels)
+        return labels.astype(np.int64)
     return labels
+
+
+def _too_large(name: str, labels: npt.NDArray[Any]) -> ValueError:
+    culprit = next(label for label in labels.tolist() if not _INT64.min <= label <= _INT64.max)
+    return ValueError(f"{name} has the integer {culprit}, which does not fit into 64 bits with a sign; use strings")
 
 
 def _typed(name: str, labels: npt.NDArray[Any], *, mixed: bool) -> npt.NDArray[Any]:
     """Labels of an object array as strings or integers."""
     kinds = set(map(type, labels))
     strings = {kind for kind in kinds if issubclass(kind, str)}
-    integers = {kind for kind in kinds if issubclass(kind, Integral | np.bool_)}
-    others = kinds - strings - integers
+    booleans = kinds & _BOOLEANS
+    integers = {kind for kind in kinds if issubclass(kind, Integral)} - booleans
+    others = kinds - strings - integers - booleans
     if others:
         if any(issubclass(kind, list | tuple | set | frozenset | np.ndarray) for kind in others):
             raise ValueError(
@@ -157,15 +178,23 @@ def _typed(name: str, labels: npt.NDArray[Any], *, mixed: bool) -> npt.NDArray[A
             )
         row, label = next((row, label) for row, label in enumerate(labels) if type(label) in others)
         raise ValueError(f"{name}[{row}] is {label!r}, expected a string or an integer")
-    if not integers:
+    if kinds == strings:
         return labels.astype(str)
-    if not strings:
-        return labels.astype(np.int64)
-    if mixed:
+    if kinds == booleans:
+        return labels.astype(np.bool_)
+    if kinds == integers:
+        try:
+            return labels.astype(np.int64)
+        except OverflowError:
+            raise _too_large(name, labels) from None
+    if mixed and not booleans:
         return labels
-    one = next(label for label in labels if type(label) in strings)
-    other = next(label for label in labels if type(label) in integers)
-    raise ValueError(f"{name} mixes strings and integers, such as {one!r} and {other!r}; labels must be of one kind")
+    mix = [(word, some) for word, some in zip(_KINDS, (strings, integers, booleans), strict=True) if some]
+    examples = [repr(next(label for label in labels if type(label) in some)) for _, some in mix]
+    raise ValueError(
+        f"{name} mixes {' and '.join(word for word, _ in mix)}, such as {' and '.join(examples)}; "
+        f"labels must be of one kind"
+    )
 
 
 def _sets_of_matrix(name: str, matrix: Any) -> LabelSets:
@@ -204,12 +233,21 @@ def read_sets(y_true: Any, y_pred: Any) -> tuple[SetPair, npt.NDArray[Any] | Non
 
 
 def check_same_kind(name: str, labels: npt.NDArray[Any], other: str, others: npt.NDArray[Any]) -> None:
-    """Refuses to compare strings with numbers, which would make '1' the same as 1."""
+    """Refuses to compare strings with numbers, and integers with floats that cannot tell them apart."""
     if (labels.dtype.kind == "U") != (others.dtype.kind == "U"):
         raise ValueError(
             f"{name} has labels such as {labels.flat[0].item()!r} and {other} such as {others.flat[0].item()!r}; "
             f"both must be strings or both numbers"
         )
+    for one, several, against in ((name, labels, others), (other, others, labels)):
+        if several.dtype.kind in "iu" and against.dtype.kind == "f":
+            largest = max(int(several.max()), int(several.min()), key=abs)
+            if abs(largest) >= _EXACT:
+                rest = other if one == name else name
+                raise ValueError(
+                    f"{one} has the integer {largest}, but {rest} has floats, which do not tell integers of this size "
+                    f"apart; give both as integers or both as strings"
+                )
 
 
 def _check_lengths(n_true: int, n_predicted: int) -> None:
@@ -242,19 +280,12 @@ def read_nodes(y_true: Any, y_pred: Any, taxonomy: Taxonomy, *, close: bool) -> 
                 )
             parts.append(labels)
         else:
-            parts.append(_node_numbers(name, labels, taxonomy))
+            parts.append(np.asarray(taxonomy.index(labels, argument=name), dtype=np.int64))
     true, predicted = parts
     _check_lengths(*(part.n if isinstance(part, LabelSets) else len(part) for part in parts))
     if isinstance(true, np.ndarray) and isinstance(predicted, np.ndarray):
         return NodePair(true, predicted)
     return SetPair(*(_node_sets(part, taxonomy, close=close) for part in parts))
-
-
-def _node_numbers(name: str, labels: npt.NDArray[Any], taxonomy: Taxonomy) -> IntArray:
-    try:
-        return np.asarray(taxonomy.index(labels), dtype=np.int64)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
 
 
 def _node_sets(part: IntArray | LabelSets, taxonomy: Taxonomy, *, close: bool) -> LabelSets:
@@ -351,6 +382,11 @@ def rounding(matrix: npt.NDArray[Any]) -> float:
 def class_columns(name: str, labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
     """The column of each label."""
     check_same_kind(name, labels, "classes", classes)
+    if (labels.dtype.kind == "b") != (classes.dtype.kind == "b"):
+        raise ValueError(
+            f"{name} has labels such as {labels[0].item()!r} and classes such as {classes[0].item()!r}; "
+            f"booleans are no numbers of classes, so make both of one kind"
+        )
     order = np.argsort(classes, kind="stable")
     columns: IntArray = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
     unknown = classes[columns] != labels
@@ -374,6 +410,6 @@ def read_truth(y_true: Any, classes: npt.NDArray[Any], scores: npt.NDArray[Any],
     return true
 
 
-def row_blocks(matrix: npt.NDArray[Any]) -> Iterator[slice]:
-    """Slices of rows that hold a bounded number of entries each."""
-    yield from gen_batches(len(matrix), max(1, _BLOCK // matrix.shape[1]))
+def row_blocks(matrix: npt.NDArray[Any], columns: int = 0) -> Iterator[slice]:
+    """Slices of rows that hold a bounded number of entries each, also where rows get so many columns."""
+    yield from gen_batches(len(matrix), max(1, _BLOCK // max(columns, matrix.shape[1])))

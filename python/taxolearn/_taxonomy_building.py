@@ -5,6 +5,7 @@ A ``Place`` says where the i-th entry came from, so that errors can point at ``p
 """
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -66,8 +67,24 @@ def shown(names: Iterable[object], *, most: int = 5) -> str:
     return ", ".join(repr(name) for name in listed[:most]) + more
 
 
+def group_names(names: Sequence[Name]) -> list[str]:
+    """The names as strings, those that would look alike, such as 1 and "1", as Python writes them."""
+    texts = [str(name) for name in names]
+    counts = Counter(texts)
+    different = [text if counts[text] == 1 else repr(name) for name, text in zip(names, texts, strict=True)]
+    return different if len(set(different)) == len(names) else [repr(name) for name in names]
+
+
 def hint_at_known(unknown: Sequence[object], known: Collection[Name]) -> str:
-    """The end of an error about unknown names: the known name that is closest to one of the first few of them."""
+    """The end of an error about unknown names: that they are of another kind, or a known name that is close to one."""
+    below = list(known)[1:]  # the root may have a name of its own kind
+    if all(isinstance(name, str) for name in below) and all(isinstance(name, int | np.integer) for name in unknown):
+        example = next((str(name) for name in unknown if str(name) in known), below[-1])
+        return f"; the taxonomy's names are strings such as {example!r}, these are integers"
+    if all(isinstance(name, int) for name in below) and all(isinstance(name, str) for name in unknown):
+        texts = set(unknown)
+        example = next((name for name in below if str(name) in texts), below[-1])
+        return f"; the taxonomy's names are integers such as {example!r}, these are strings"
     for name in unknown[:5]:
         closest = _closest(name, known)
         if closest is not None:

@@ -1,6 +1,5 @@
 """Files that hold a tree: paths, edges, adjacency lists, Newick and JSON."""
 
-import gzip
 import json
 import re
 from collections import deque
@@ -9,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from taxolearn._source import read_text
 from taxolearn._taxonomy_building import Name, Nodes, nodes_from_edges, nodes_from_paths, shown
 
 _NEWICK_SUFFIXES = (".nwk", ".newick", ".tre", ".nh")
@@ -31,10 +31,10 @@ class Table(NamedTuple):
 
 def read_nodes(path: str | PathLike[str], *, format: str | None, encoding: str) -> Nodes:  # noqa: A002
     """The tree in a file, in the given format or the one that it seems to have."""
-    if format is not None and format not in FORMATS:
+    if format is not None and (not isinstance(format, str) or format not in FORMATS):
         raise ValueError(f"format is {format!r}, expected None or one of {', '.join(map(repr, FORMATS))}")
     file = str(path)
-    text = _read_text(Path(path), encoding)
+    text = read_text(Path(path), encoding)
     if not text.strip():
         raise ValueError(f"{file} is empty")
     if format is None:
@@ -45,22 +45,6 @@ def read_nodes(path: str | PathLike[str], *, format: str | None, encoding: str) 
         if str(error).startswith(file):
             raise
         raise ValueError(f"{file}: {error}") from None
-
-
-def _read_text(path: Path, encoding: str) -> str:
-    content = path.read_bytes()
-    if content[:2] == b"\x1f\x8b":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError) as error:
-            raise ValueError(f"{path} begins like a gzip file but cannot be decompressed: {error}") from error
-    try:
-        return content.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{path}, line {line} is not in the encoding {encoding}: {error.reason}; pass encoding="
-        ) from None
 
 
 def _format_by_name_or_start(file: str, text: str) -> str | None:
@@ -290,13 +274,13 @@ def _read_json(file: str, text: str) -> Nodes:
             queue.append((len(names), content))
             names.append(name)
             parents.append(node)
-    becomes = _as_integers(names if root is not None else names[1:])
-    named: list[Name] = [becomes[name] for name in names[1:]]
-    named.insert(0, becomes[root] if root is not None else next(name for name in _root_names() if name not in becomes))
-    if len(named) == 1:
-        raise ValueError(f"there is no class below {named[0]!r}")
-    _refuse_repeated(named, parents)
-    return Nodes(named, parents)
+    if root is None:
+        known = set(names)
+        names[0] = next(name for name in _root_names() if name not in known)
+    if len(names) == 1:
+        raise ValueError(f"there is no class below {names[0]!r}")
+    _refuse_repeated(names, parents)
+    return Nodes(names, parents)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

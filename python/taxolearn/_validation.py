@@ -1,7 +1,7 @@
 """Input checking: the only place that copies or converts what the user gives."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -32,7 +32,7 @@ def check_number(name: str, value: object, *, least: float, strict: bool = False
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """The value, if it is one of the choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} is {value!r}, expected one of {', '.join(map(repr, choices))}")
     return str(value)
 
@@ -101,17 +101,23 @@ def check_weights(
     X: Any,
     classes: npt.NDArray[Any],
     indices: npt.NDArray[np.int32],
+    unseen: Collection[Any] = (),
 ) -> npt.NDArray[np.float64] | None:
-    """Weights of the rows, with those of their classes multiplied in; None if all are one."""
+    """Weights of the rows, with those of their classes multiplied in; None if all are one.
+
+    ``class_weight`` may name classes that no row has if they are listed as unseen.
+    """
     if sample_weight is None and class_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
     if class_weight is not None:
         if isinstance(class_weight, Mapping):
             known = set(classes.tolist())
-            unknown = [label for label in class_weight if label not in known]
+            others = set(class_weight) - known
+            unknown = sorted(others.difference(unseen), key=str)
             if unknown:
-                raise ValueError(f"class_weight names labels that are not in y: {unknown[:5]}")
+                raise ValueError(f"class_weight names labels that are not in y: {np.array(unknown[:5]).tolist()}")
+            class_weight = {label: weight for label, weight in class_weight.items() if label not in others}
         labels = classes[indices]
         factors = compute_class_weight(class_weight, classes=classes, y=labels)
         if (factors < 0).any():

@@ -46,10 +46,15 @@ def _check_variances(variances: Any, names: list[str]) -> Any:
     """One finite variance of at least 0 per group."""
     if variances is None:
         return np.ones(len(names))
-    values = np.array(variances, dtype=np.float64)
+    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    try:
+        values = np.array(variances, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"variances is {variances!r}, expected a number or {len(names)} of them for: {shown}"
+        ) from None
     if values.ndim == 0:
         values = np.full(len(names), values)
-    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
     if values.shape != (len(names),):
         raise ValueError(f"variances has shape {values.shape}, expected a number or ({len(names)},) for: {shown}")
     if not (np.isfinite(values).all() and (values >= 0).all() and (values > 0).any()):

@@ -11,6 +11,15 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array
 
 from taxolearn import _core
+from taxolearn._arguments import (
+    LabelSets,
+    class_columns,
+    read_classes,
+    read_labels,
+    read_scores,
+    read_taxonomy,
+    rounding,
+)
 from taxolearn._validation import check_choice, check_number, check_threads
 from taxolearn.taxonomy import Taxonomy
 
@@ -39,9 +48,10 @@ def node_proba(proba: Any, *, classes: Any, taxonomy: Taxonomy, n_threads: int |
     ndarray of shape (n_samples, taxonomy.n_nodes)
         Column p belongs to ``taxonomy.names[p]``; the first one is the root.
     """
-    proba, columns = _check_proba(proba, classes, taxonomy)
+    scores, names = _check_proba(proba, classes)
+    columns = _columns(names, read_taxonomy(taxonomy))
     core = _core.Taxonomy(taxonomy.parents)
-    return core.node_probabilities(proba, columns=columns, n_threads=check_threads(n_threads))
+    return core.node_probabilities(scores, columns=columns, n_threads=check_threads(n_threads))
 
 
 def decide(
@@ -108,34 +118,37 @@ def decide(
     array(['pet'], dtype='<U7')
     """
     threads = check_threads(n_threads)
+    scores, names = _check_proba(proba, classes)
     stopping = stop_cost is not None or confidence is not None
     if not isinstance(loss, str):
         if stopping:
             raise ValueError("stop_cost and confidence go with a loss of the tree, not with a matrix of costs")
-        answers, expected = _least_cost(proba, classes, loss)
+        costs = scores @ _check_costs(loss, len(names))
+        best = costs.argmin(axis=1)
+        answers, expected = names[best], costs[np.arange(len(best)), best]
         return (answers, expected) if return_expected else answers
     check_choice("loss", loss, _LOSSES)
     if taxonomy is None:
         if loss != "zero-one" or stopping:
             what = f"loss={loss!r}" if loss != "zero-one" else "stopping at an inner node"
             raise ValueError(f"{what} needs a taxonomy; give one (for an estimator: before fit)")
-        proba, _ = _check_proba(proba, classes, None)
-        best = proba.argmax(axis=1)
-        answers, expected = np.asarray(classes)[best], 1.0 - proba[np.arange(len(best)), best]
+        best = scores.argmax(axis=1)
+        answers, expected = names[best], 1.0 - scores[np.arange(len(best)), best]
         return (answers, expected) if return_expected else answers
-    proba, columns = _check_proba(proba, classes, taxonomy)
+    columns = _columns(names, read_taxonomy(taxonomy))
     core = _core.Taxonomy(taxonomy.parents)
     if confidence is not None:
         if stop_cost is not None or loss != "zero-one":
             raise ValueError('confidence goes with loss="zero-one" and without stop_cost; choose one of the two ways')
         level = check_number("confidence", confidence, least=0, strict=True)
-        nodes, expected = core.decide_confident(proba, level, columns=columns, n_threads=threads)
+        nodes, expected = core.decide_confident(scores, level, columns=columns, n_threads=threads)
     else:
-        costs = _node_costs(taxonomy, stop_cost)
-        if costs is not None and loss == "parent":
+        if stopping and loss == "parent":
             raise ValueError('loss="parent" is about classes, so it takes no stop_cost')
-        nodes, expected = core.decide(proba, loss, columns=columns, costs=costs, n_threads=threads)
-    answers = _names(taxonomy, nodes) if stopping else taxonomy.classes[nodes - taxonomy.n_inner]
+        nodes, expected = core.decide(
+            scores, loss, columns=columns, costs=_node_costs(taxonomy, stop_cost), n_threads=threads
+        )
+    answers = _typed_names(taxonomy)[nodes] if stopping else taxonomy.classes[nodes - taxonomy.n_inner]
     return (answers, expected) if return_expected else answers
 
 
@@ -149,25 +162,27 @@ def expected_loss(
     ndarray of shape (n_samples,)
         What each answer costs on average if ``proba`` is right.
     """
-    given = np.asarray(answers)
+    scores, names = _check_proba(proba, classes)
+    given = read_labels("answers", answers, mixed=taxonomy is not None)
+    if isinstance(given, LabelSets):
+        raise ValueError("answers must be one label per row, got a matrix")
+    if len(given) != len(scores):
+        raise ValueError(f"answers has {len(given)} elements, but proba has {len(scores)} rows")
+    row = np.arange(len(given))
     if not isinstance(loss, str):
-        proba, _ = _check_proba(proba, classes, None)
-        costs = _check_costs(loss, proba.shape[1])
-        return np.asarray(np.einsum("ij,ji->i", proba, costs[:, _positions(classes, given)]))
+        costs = _check_costs(loss, len(names))
+        return np.asarray(np.einsum("ij,ji->i", scores, costs[:, class_columns("answers", given, names)]))
     check_choice("loss", loss, _LOSSES)
     if taxonomy is None:
         if loss != "zero-one":
             raise ValueError(f"loss={loss!r} needs a taxonomy")
-        proba, _ = _check_proba(proba, classes, None)
-        return np.asarray(1.0 - proba[np.arange(len(given)), _positions(classes, given)])
-    proba, columns = _check_proba(proba, classes, taxonomy)
-    if len(given) != len(proba):
-        raise ValueError(f"answers has {len(given)} elements, but proba has {len(proba)} rows")
-    answer = taxonomy.index(given)
+        return np.asarray(1.0 - scores[row, class_columns("answers", given, names)])
+    columns = _columns(names, read_taxonomy(taxonomy))
+    answer = taxonomy.index(given, argument="answers")
     core = _core.Taxonomy(taxonomy.parents)
     expected = np.empty(len(given))
     for rows in gen_batches(len(given), max(1, _BATCH // taxonomy.n_nodes)):
-        nodes = core.node_probabilities(proba[rows], columns=columns)
+        nodes = core.node_probabilities(scores[rows], columns=columns)
         expected[rows] = _tree_loss(taxonomy, nodes, answer[rows], loss)
     return expected
 
@@ -180,11 +195,11 @@ def _tree_loss(taxonomy: Taxonomy, nodes: _Floats, answer: npt.NDArray[np.int64]
     if loss == "zero-one":
         return 1.0 - nodes[row, answer]
     if loss == "parent":
-        parent = taxonomy.parents[answer]
-        leaf = taxonomy.n_inner + np.arange(taxonomy.n_classes)
-        mass = np.zeros((len(answer), taxonomy.n_nodes))
-        np.add.at(mass.T, taxonomy.parents[leaf], nodes[:, leaf].T)
-        return 1.0 - mass[row, parent]
+        leaf_parents = taxonomy.parents[taxonomy.n_inner :]  # those of a parent are neighbours
+        first = np.flatnonzero(np.diff(leaf_parents, prepend=-1))
+        mass = np.zeros((len(answer), taxonomy.n_inner))
+        mass[:, leaf_parents[first]] = np.add.reduceat(nodes[:, taxonomy.n_inner :], first, axis=1)
+        return 1.0 - mass[row, taxonomy.parents[answer]]
     common = np.zeros(len(answer))
     at = answer.copy()
     while (at > 0).any():
@@ -193,36 +208,28 @@ def _tree_loss(taxonomy: Taxonomy, nodes: _Floats, answer: npt.NDArray[np.int64]
     return np.asarray(0.5 * (taxonomy.depths[answer] + nodes[:, 1:].sum(axis=1)) - common)
 
 
-def _check_proba(proba: Any, classes: Any, taxonomy: Taxonomy | None) -> tuple[_Floats, npt.NDArray[np.int64] | None]:
-    """Probabilities as a matrix, and the column of each class of the taxonomy."""
-    proba = check_array(proba, dtype=np.float64, order="C", input_name="proba")
-    labels = np.asarray(classes)
-    if labels.shape != (proba.shape[1],):
-        raise ValueError(
-            f"classes has shape {labels.shape}, expected ({proba.shape[1]},): one label per column of proba"
-        )
-    if proba.min() < 0:
-        raise ValueError(f"proba must not be negative, got {proba.min():g}")
-    sums = proba.sum(axis=1)
+def _check_proba(proba: Any, classes: Any) -> tuple[_Floats, npt.NDArray[Any]]:
+    """Probabilities whose rows sum to one, and the labels of their columns."""
+    names = read_classes(classes)
+    scores = read_scores("proba", proba, names, probabilities=True)
+    sums = scores.sum(axis=1)
     worst = int(np.abs(sums - 1).argmax())
-    if abs(sums[worst] - 1) > 1e-5:
+    if abs(sums[worst] - 1) > rounding(scores):
         raise ValueError(f"rows of proba must sum to 1, got {sums[worst]:g} in row {worst}")
-    if taxonomy is None:
-        return proba, None
-    leaves = taxonomy.leaf_index(labels)
+    return np.ascontiguousarray(scores, dtype=np.float64), names
+
+
+def _columns(names: npt.NDArray[Any], taxonomy: Taxonomy) -> npt.NDArray[np.int64]:
+    """The column of each class of the taxonomy."""
     columns = np.full(taxonomy.n_classes, -1, dtype=np.int64)
-    columns[leaves] = np.arange(len(leaves))
+    columns[taxonomy.leaf_index(names, argument="classes")] = np.arange(len(names))
     missing = np.flatnonzero(columns < 0)
     if len(missing) > 0:
         raise ValueError(
             f"classes lacks {len(missing)} of the {taxonomy.n_classes} classes of the taxonomy, among them "
-            f"{taxonomy.classes[missing[0]]!r}; taxonomy.restrict(classes) leaves them out"
+            f"{taxonomy.classes[missing[0]].item()!r}; taxonomy.restrict(classes) leaves them out"
         )
-    if len(labels) != taxonomy.n_classes:
-        raise ValueError(
-            f"classes has {len(labels)} labels, but the taxonomy {taxonomy.n_classes} classes: some repeat"
-        )
-    return proba, columns
+    return columns
 
 
 def _node_costs(taxonomy: Taxonomy, stop_cost: Any) -> _Floats | None:
@@ -244,10 +251,11 @@ def _node_costs(taxonomy: Taxonomy, stop_cost: Any) -> _Floats | None:
     return costs
 
 
-def _names(taxonomy: Taxonomy, nodes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Names of nodes, as an array of strings where all names are strings."""
-    names = taxonomy.names[nodes]
-    return names.astype(str) if all(isinstance(name, str) for name in names) else names
+def _typed_names(taxonomy: Taxonomy) -> npt.NDArray[Any]:
+    """Names of all nodes: strings, integers, or objects where there are both."""
+    names = np.array(taxonomy.names.tolist())
+    alike = len(set(map(type, taxonomy.names))) == 1
+    return names if alike else taxonomy.names
 
 
 def _check_costs(loss: Any, n_classes: int) -> _Floats:
@@ -255,23 +263,3 @@ def _check_costs(loss: Any, n_classes: int) -> _Floats:
     if costs.shape != (n_classes, n_classes):
         raise ValueError(f"loss has shape {costs.shape}, expected ({n_classes}, {n_classes}): truth by answer")
     return costs
-
-
-def _least_cost(proba: Any, classes: Any, loss: Any) -> tuple[npt.NDArray[Any], _Floats]:
-    proba, _ = _check_proba(proba, classes, None)
-    costs = _check_costs(loss, proba.shape[1])
-    expected = proba @ costs
-    best = expected.argmin(axis=1)
-    return np.asarray(classes)[best], expected[np.arange(len(best)), best]
-
-
-def _positions(classes: Any, labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Column of each label."""
-    known = np.asarray(classes)
-    order = np.argsort(known, kind="stable")
-    found = np.clip(np.searchsorted(known[order], labels), 0, len(known) - 1)
-    wrong = np.flatnonzero(known[order][found] != labels)
-    if len(wrong) > 0:
-        raise ValueError(f"answers has the unknown label {labels[wrong[0]]!r}")
-    positions: npt.NDArray[np.int64] = order[found]
-    return positions

@@ -115,7 +115,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         conjugate gradients, slower, as a cross-check.
     state : {"auto", "coefficients", "weights"}, default="auto"
         Work on dual coefficients (one per row and class) or on primal weights (one per feature and class, or node);
-        "auto" takes what needs less memory. Both give the same model.
+        "auto" takes the smaller. Both give the same model.
     precision : {"auto", "single", "double"}, default="auto"
         Precision of the products with the inputs. "auto" uses single precision for large problems and changes to double
         when the certificate asks for it. The certificate is always in double precision.
@@ -237,8 +237,9 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         verbose = check_number("verbose", verbose, least=0, integer=True)
         X, y = check_inputs(self, X, y, reset=True)
         seen, indices = check_labels(y, least=2 if self.taxonomy is None else 1)
-        weights = check_weights(sample_weight, self.class_weight, X, seen, indices)
-        taxonomy = None if self.taxonomy is None else self.taxonomy.with_classes(seen)
+        taxonomy = None if self.taxonomy is None else self.taxonomy.with_classes(seen, argument="y")
+        unseen = () if taxonomy is None else taxonomy.classes.tolist()
+        weights = check_weights(sample_weight, self.class_weight, X, seen, indices, unseen)
         coupling, variances = make_coupling(taxonomy, self.coupling, self.tying, self.variances)
         # The core numbers classes as the taxonomy does; everything here is in sorted order.
         classes, order = seen, np.arange(len(seen))

@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from taxolearn._taxonomy_building import (
     Integers,
@@ -23,6 +22,7 @@ from taxolearn._taxonomy_building import (
     check_root,
     check_separator,
     depths_of,
+    group_names,
     hint_at_known,
     leaf_ranges,
     nodes_from_columns,
@@ -246,7 +246,8 @@ class Taxonomy:
         Notes
         -----
         Columns are separated by tabs if there is a tab in the file, else by spaces. Empty lines are skipped. If all
-        names in the file are integers written in the usual way, they become integers, so that they match labels.
+        names in the file are integers written in the usual way, they become integers, so that they match labels. In
+        JSON numbers are integers and strings, among them all keys, are strings.
         """
         return cls._of(read_nodes(path, format=format, encoding=encoding))
 
@@ -256,20 +257,26 @@ class Taxonomy:
 
     # -- Lookups ------------------------------------------------------------------------------------------------------
 
-    def index(self, names: Any) -> Any:
-        """Numbers of the nodes with these names: an int for one name, an int64 array for several."""
-        numbers = self._find(names, "names")
+    def index(self, names: Any, *, argument: str = "names") -> Any:
+        """Numbers of the nodes with these names: an int for one name, an int64 array for several.
+
+        ``argument`` is how errors call the names.
+        """
+        numbers = self._find(names, argument)
         return int(numbers[0]) if _is_one(names) else numbers
 
-    def leaf_index(self, labels: Any) -> Any:
-        """Positions of the labels in ``classes``: an int for one label, an int64 array for several."""
-        positions = self._find(labels, "labels") - self.n_inner
+    def leaf_index(self, labels: Any, *, argument: str = "labels") -> Any:
+        """Positions of the labels in ``classes``: an int for one label, an int64 array for several.
+
+        ``argument`` is how errors call the labels.
+        """
+        positions = self._find(labels, argument) - self.n_inner
         inner = np.flatnonzero(positions < 0)
         if len(inner) > 0:
             names = dict.fromkeys(self.names[positions[inner] + self.n_inner].tolist())
             raise ValueError(
-                f"labels: {shown(names)} {'are' if len(names) > 1 else 'is'} no leaf of the taxonomy but inner; "
-                "with_classes(labels) makes a taxonomy in which such labels have leaves of their own"
+                f"{argument}: {shown(names)} {'are' if len(names) > 1 else 'is'} no leaf of the taxonomy but inner; "
+                f"with_classes({argument}) makes a taxonomy in which such labels have leaves of their own"
             )
         return int(positions[0]) if _is_one(labels) else positions
 
@@ -295,17 +302,6 @@ class Taxonomy:
         """Names of the classes at or below the node."""
         node = self._node(name)
         return self.classes[self.leaf_begin[node] : self.leaf_end[node]]
-
-    def path_matrix(self) -> sp.csr_array:
-        """Matrix (n_nodes, n_nodes) with ones where the column's node is the row's node, its ancestor, or the root."""
-        indptr = np.concatenate([[0], np.cumsum(self.depths + 1)])
-        indices = np.empty(indptr[-1], dtype=np.int64)
-        rows = ancestors = np.arange(self.n_nodes)
-        while len(rows) > 0:
-            indices[indptr[rows] + self.depths[ancestors]] = ancestors
-            ancestors = self.parents[ancestors]
-            rows, ancestors = rows[ancestors >= 0], ancestors[ancestors >= 0]
-        return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=(self.n_nodes, self.n_nodes))
 
     def common_depth(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
         """Depths of the lowest common ancestors of two arrays of node numbers, which are broadcast."""
@@ -336,7 +332,7 @@ class Taxonomy:
         groups : ndarray of int64, shape (n_nodes,)
             Group of each node, -1 for the root.
         names : list of str
-            Names of the groups.
+            Names of the groups, all different.
         """
         if not isinstance(tying, str):
             groups = self._check_groups(tying)
@@ -347,9 +343,9 @@ class Taxonomy:
             groups, names = self.depths - 1, [f"level {depth}" for depth in range(1, self.height + 1)]
         elif tying == "subtree":
             tops = np.flatnonzero(self.parents == 0)
-            groups, names = self._subtrees(tops), [str(name) for name in self.names[tops]]
+            groups, names = self._subtrees(tops), group_names(self.names[tops].tolist())
         elif tying == "node":
-            groups, names = np.arange(self.n_nodes) - 1, [str(name) for name in self.names[1:]]
+            groups, names = np.arange(self.n_nodes) - 1, group_names(self.names[1:].tolist())
         else:
             raise ValueError(f"tying is {tying!r}, expected one of {', '.join(map(repr, _TYINGS))} or an integer array")
         groups[0] = -1
@@ -370,7 +366,7 @@ class Taxonomy:
         if groups.shape != (self.n_nodes,) or groups.dtype.kind not in "iu":
             raise ValueError(
                 f"tying is an array of shape {groups.shape} and type {groups.dtype}, expected {self.n_nodes} integers, "
-                "one for each node"
+                "one for each node; labels on inner nodes add leaves, taxonomy.with_classes(y) gives the tree to number"
             )
         groups = groups.astype(np.int64)
         if groups[1:].min() < 0:
@@ -401,6 +397,10 @@ class Taxonomy:
 
     def _find(self, names: Any, argument: str) -> Integers:
         entries = as_list(names, argument)
+        if not {bool, np.bool_}.isdisjoint(map(type, entries)):
+            raise ValueError(
+                f"{argument}: not in the taxonomy: booleans; names are strings or integers, so make them one of these"
+            )
         try:
             found = [self._numbers.get(name, -1) for name in entries]
         except TypeError:
@@ -485,13 +485,13 @@ class Taxonomy:
 
     # -- Changing -----------------------------------------------------------------------------------------------------
 
-    def with_classes(self, labels: Any) -> Taxonomy:
+    def with_classes(self, labels: Any, *, argument: str = "labels") -> Taxonomy:
         """A taxonomy in which every label is a leaf; this one, if all are already.
 
         A label that lies on an inner node gets a leaf of its own below it. The leaf takes the label as its name, and
-        the inner node is renamed to "label/*": anything below the label.
+        the inner node is renamed to "label/*": anything below the label. ``argument`` is how errors call the labels.
         """
-        numbers = np.unique(self._find(labels, "labels"))
+        numbers = np.unique(self._find(labels, argument))
         owners = numbers[numbers < self.n_inner].tolist()
         if not owners:
             return self
@@ -556,12 +556,12 @@ class Taxonomy:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Taxonomy):
             return NotImplemented
-        if not np.array_equal(self.parents, other.parents):
+        if self.separator != other.separator or not np.array_equal(self.parents, other.parents):
             return False
         return self is other or self.names.tolist() == other.names.tolist()
 
     def __hash__(self) -> int:
-        return hash((self.parents.tobytes(), tuple(self.names)))
+        return hash((self.parents.tobytes(), tuple(self.names), self.separator))
 
     def __repr__(self) -> str:
         classes = f"{self.n_classes} class{'es' * (self.n_classes != 1)}"

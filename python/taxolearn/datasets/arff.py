@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from taxolearn._source import Source, name_of, read_lines
 from taxolearn._validation import check_choice
 from taxolearn.datasets.labelled import LabelledData
-from taxolearn.datasets.source import Source, name_of, read_lines
 
 __all__ = ["ArffData", "read_arff"]
 
@@ -47,7 +47,8 @@ class ArffData(LabelledData):
     y : list of tuples of str
         The labels of each row as they are written: paths such as "1/2", or names for a DAG. Empty if they are missing.
     feature_names : list of str
-        Name of each column; "attribute=value" for the values of a nominal attribute.
+        Name of each column; "attribute=value" for the values of a nominal attribute. A name comes twice if the file
+        declares it twice.
     classes : list of str
         All classes of the hierarchy without the root, in the order of the file.
     edges : list of (str, str)
@@ -156,6 +157,7 @@ def _unquoted(text: str) -> str:
 def _read_header(file: _File) -> tuple[str, list[_Attribute], int]:
     """Relation, attributes, and the line after @data."""
     relation, attributes = "", []
+    texts: dict[str, int] = {}  # the lines of text attributes
     for number, raw in enumerate(file.lines):
         line = raw.strip()
         keyword = line.split(None, 1)[0].lower() if line else ""
@@ -164,7 +166,7 @@ def _read_header(file: _File) -> tuple[str, list[_Attribute], int]:
         if keyword == "@relation":
             relation = _unquoted(line[len(keyword) :].strip())
         elif keyword == "@attribute":
-            attributes.append(_read_attribute(file, number, line))
+            attributes.append(_read_attribute(file, number, line, texts))
         elif keyword == "@data":
             return relation, attributes, number + 1
         else:
@@ -172,7 +174,7 @@ def _read_header(file: _File) -> tuple[str, list[_Attribute], int]:
     raise file.error(len(file.lines) - 1, 0, "a line @data", "the end of the file")
 
 
-def _read_attribute(file: _File, number: int, line: str) -> _Attribute:
+def _read_attribute(file: _File, number: int, line: str, texts: dict[str, int]) -> _Attribute:
     match = _ATTRIBUTE.fullmatch(line)
     if match is None:
         raise file.error(number, 0, "@attribute, a name and a type", repr(line))
@@ -181,6 +183,10 @@ def _read_attribute(file: _File, number: int, line: str) -> _Attribute:
     if keyword in _NUMERIC and declaration.lower() == keyword:
         return _Attribute(name, number, "numeric")
     if keyword in _STRINGS and declaration.lower() == keyword:
+        if texts.setdefault(name, number) != number:
+            column = file.lines[number].index(line) + match.start(1)
+            found = f"{name!r} again, after line {texts[name] + 1}"
+            raise file.error(number, column, "text attributes with names that differ", found)
         return _Attribute(name, number, "string")
     if keyword == "hierarchical":
         return _Attribute(name, number, "hierarchical", text=declaration[len(keyword) :].strip())

@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from taxolearn._source import Source, name_of, read_all
 from taxolearn._validation import check_number
 from taxolearn.datasets.labelled import LabelledData
-from taxolearn.datasets.source import Source, name_of, read_all
 
 __all__ = ["NpzData", "read_npz"]
+
+_LARGEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,11 +65,11 @@ def read_npz(source: Source, prefix: str = "", *, n_features: int | None = None)
     before = f"{prefix}_" if prefix else ""
     wanted = [before + part for part in ("data", "indices", "indptr", "shape", "format", "y")]
     content = read_all(source)
+    if not content.startswith(b"PK") or not zipfile.is_zipfile(io.BytesIO(content)):
+        found = "a single array without a name" if content.startswith(b"\x93NUMPY") else "no zip archive, or a cut one"
+        raise ValueError(f"{name}: expected an npz file of plain arrays, found {found}")
     try:
-        file = np.load(io.BytesIO(content), allow_pickle=False)
-        if isinstance(file, np.ndarray):
-            raise ValueError("it holds a single array without a name")
-        with file:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = {key: _load(file, key) for key in wanted if key in file.files}
             present = sorted(file.files)
     except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
@@ -89,6 +91,8 @@ def _load(file: Any, key: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(file[key])
     except ValueError as error:
+        if "allow_pickle" in str(error):
+            raise ValueError(f"array {key!r} holds Python objects, which are not read: save plain arrays") from None
         raise ValueError(f"array {key!r}: {error}") from error
 
 
@@ -118,6 +122,7 @@ def _matrix(name: str, before: str, arrays: dict[str, npt.NDArray[Any]], n_featu
     require(indptr[-1] == len(data), "indptr", f"{len(data)} (the length of {before}data) at the end", indptr[-1])
     lowest, highest = (int(indices.min()), int(indices.max())) if len(indices) else (0, -1)
     require(lowest >= 0, "indices", "at least 0", lowest)
+    require(highest < _LARGEST, "indices", f"below {_LARGEST}", highest)
     rows, width = len(indptr) - 1, highest + 1
     shape = arrays.get(before + "shape")
     if shape is not None:
@@ -125,8 +130,11 @@ def _matrix(name: str, before: str, arrays: dict[str, npt.NDArray[Any]], n_featu
         require(shape[0] == rows, "shape", f"{rows} rows (from {before}indptr)", int(shape[0]))
         require(shape[1] > highest, "shape", f"at least {width} columns (from {before}indices)", int(shape[1]))
         width = int(shape[1])
+        require(width <= _LARGEST, "shape", f"at most {_LARGEST} columns", width)
     if n_features is not None:
         n_features = check_number("n_features", n_features, least=0, integer=True)
+        if n_features > _LARGEST:
+            raise ValueError(f"n_features must be at most {_LARGEST}, got {n_features}")
         require(highest < n_features, "indices", f"below n_features={n_features}", highest)
         require(shape is None or width == n_features, "shape", f"n_features={n_features} columns", width)
         width = n_features

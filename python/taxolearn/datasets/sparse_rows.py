@@ -12,13 +12,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn import _core
+from taxolearn._source import Source, name_of, read_blocks
 from taxolearn._validation import check_number
-from taxolearn.datasets.source import Source, name_of, read_blocks
 
 __all__ = ["SparseRows"]
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
-_LARGEST_EXACT = 2**53
+_INEXACT = 2**53
 
 
 @contextmanager
@@ -93,13 +93,16 @@ class SparseRows:
                     f"{first_id + n_features - 1} (n_features={n_features}), found {feature}"
                 )
             width = n_features
-        values = self.parsed["values"].astype(dtype, copy=False)
+        with np.errstate(over="ignore"):  # told below
+            values = self.parsed["values"].astype(dtype, copy=False)
         if not np.isfinite(values).all():
             raise ValueError(f"{self.name}: values beyond the range of {dtype}; pass dtype=numpy.float64")
-        columns, offsets = self.parsed["ids"], self.parsed["offsets"]
-        columns -= first_id
-        if max(width, len(columns)) <= _LARGEST_INT32:
-            columns, offsets = columns.astype(np.int32), offsets.astype(np.int32)
+        ids, offsets = self.parsed["ids"], self.parsed["offsets"]
+        if max(width, len(ids)) <= _LARGEST_INT32:
+            columns, offsets = ids.astype(np.int32), offsets.astype(np.int32)
+            columns -= first_id
+        else:
+            columns = ids - first_id
         X = sp.csr_array((values, columns, offsets), shape=(len(offsets) - 1, width))
         X.has_sorted_indices = True
         X.has_canonical_format = True
@@ -108,7 +111,13 @@ class SparseRows:
     def labels(self, multilabel: bool) -> Any:
         """One label a row as an array, or a list with a tuple for each row."""
         labels = self.parsed["labels"]
-        if (np.abs(labels) <= _LARGEST_EXACT).all() and (labels == np.rint(labels)).all():
+        largest = labels[np.abs(labels).argmax()] if len(labels) > 0 else 0.0
+        if abs(largest) >= _INEXACT:
+            raise ValueError(
+                f"{self.name}: expected labels below 2**53 = {_INEXACT} in size, found {largest:.16g} or one near it; "
+                "floats, as which labels are read, do not tell them apart: number the classes anew, say from 0 on"
+            )
+        if (labels == np.rint(labels)).all():
             labels = labels.astype(np.int64)
         if not multilabel:
             return labels

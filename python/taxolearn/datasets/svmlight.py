@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from taxolearn._source import Source
 from taxolearn._validation import check_choice
 from taxolearn.datasets.labelled import LabelledData
-from taxolearn.datasets.source import Source
 from taxolearn.datasets.sparse_rows import SparseRows
 
 __all__ = ["LshtcData", "SvmlightData", "read_lshtc", "read_svmlight"]

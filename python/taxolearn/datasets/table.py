@@ -7,7 +7,7 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from taxolearn.datasets.source import Source, name_of, read_lines
+from taxolearn._source import Source, name_of, read_lines
 
 __all__ = ["read_table", "read_text_pairs"]
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from taxolearn._source import Source
 from taxolearn._validation import check_choice
 from taxolearn.datasets.labelled import LabelledData
-from taxolearn.datasets.source import Source
 from taxolearn.datasets.sparse_rows import SparseRows
 
 __all__ = ["VwData", "read_vw"]
@@ -60,7 +60,8 @@ def read_vw(
         As in `read_svmlight`.
     features : {"index", "names"}, default "index"
         "index": features are integers, in one namespace. "names": any text; every pair of namespace and name is a
-        feature, and columns are numbered as the features appear.
+        feature, and columns are numbered as the features appear. The pair is known as ``"namespace^name"``, so
+        ``|a x`` and ``| a^x`` are the same feature: names should be free of ``^``.
     vocabulary : sequence of str, optional
         For ``features="names"``: the names of the columns, such as the ``vocabulary`` of the training file. Features
         with other names are left out.

@@ -1,12 +1,12 @@
 """Whether confidence can be trusted: error-reject curves and calibration."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn._validation import check_choice, check_number
-from taxolearn.metrics._arguments import (
+from taxolearn._arguments import (
     FloatArray,
     IntArray,
     LabelSets,
@@ -20,6 +20,7 @@ from taxolearn.metrics._arguments import (
     row_blocks,
     sums,
 )
+from taxolearn._validation import check_choice, check_number
 from taxolearn.metrics.hierarchy import taxo_losses
 from taxolearn.metrics.labels import wrong_items
 from taxolearn.taxonomy import Taxonomy
@@ -80,6 +81,14 @@ class ReliabilityCurve(NamedTuple):
     def calibration_error(self) -> float:
         """Mean distance of frequency and confidence, weighted by the bins."""
         return float(np.average(np.abs(self.frequency - self.confidence), weights=self.weight))
+
+
+class _Predictions(NamedTuple):
+    """Probabilities of the same predictions, whether they came true, and their weights."""
+
+    confidence: FloatArray
+    hits: npt.NDArray[np.bool_]
+    weights: FloatArray
 
 
 def error_reject_curve(
@@ -195,17 +204,15 @@ def reliability_curve(
     true = read_truth(y_true, names, scores)
     weights = read_weights(sample_weight, true.n)
     order, leaves = _leaf_order(names, taxonomy)
+    rows: IntArray | None = np.arange(true.n)
     if labels is None and pairs is None:
-        rows, begin = np.arange(true.n), _inverse(order)[scores.argmax(axis=1)]
+        begin = _inverse(order)[scores.argmax(axis=1)]
         end = begin + 1
     else:
         rows, begin, end = _chosen(labels, pairs, names, leaves, taxonomy, true.n)
-    hits = _hits(true, order, rows, begin, end)
-    confidence = _range_sums(scores, order, rows, begin, end)
-    weights = weights[rows]
-    if not (weights > 0).any():
-        raise ValueError("sample_weight is zero in all rows of pairs")
-    return _binned(confidence, hits, weights, n_bins, strategy)
+        if rows is not None and not (weights[rows] > 0).any():
+            raise ValueError("sample_weight is zero in all rows of pairs")
+    return _binned(_looked_at(true, scores, order, weights, rows, begin, end), n_bins, strategy)
 
 
 def expected_calibration_error(
@@ -255,10 +262,7 @@ def _leaf_order(names: npt.NDArray[Any], taxonomy: Taxonomy | None) -> tuple[Int
     if taxonomy is None:
         leaves = np.arange(len(names), dtype=np.int64)
         return leaves, leaves
-    try:
-        leaves = np.asarray(read_taxonomy(taxonomy).leaf_index(names), dtype=np.int64)
-    except ValueError as error:
-        raise ValueError(f"classes: {error}") from None
+    leaves = np.asarray(read_taxonomy(taxonomy).leaf_index(names, argument="classes"), dtype=np.int64)
     order = np.argsort(leaves)
     return order, leaves[order]
 
@@ -270,8 +274,11 @@ def _chosen(
     leaves: IntArray,
     taxonomy: Taxonomy | None,
     n: int,
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Rows that are looked at, and for each the ordered columns to sum over, from begin to end."""
+) -> tuple[IntArray | None, IntArray, IntArray]:
+    """Rows that are looked at, and for each the ordered columns to sum over, from begin to end.
+
+    Instead of the rows None, if in every row all of these columns are looked at.
+    """
     argument = "labels" if pairs is None else "pairs"
     if pairs is not None:
         try:
@@ -293,15 +300,10 @@ def _chosen(
         begin = class_columns(argument, wanted, names)
         end = begin + 1
     else:
-        try:
-            nodes = taxonomy.index(wanted)
-        except ValueError as error:
-            raise ValueError(f"{argument}: {error}") from None
+        nodes = taxonomy.index(wanted, argument=argument)
         begin = np.searchsorted(leaves, taxonomy.leaf_begin[nodes])
         end = np.searchsorted(leaves, taxonomy.leaf_end[nodes])
-    if pairs is not None:
-        return rows, begin, end
-    return np.repeat(np.arange(n), len(begin)), np.tile(begin, n), np.tile(end, n)
+    return None if pairs is None else rows, begin, end
 
 
 def _inverse(order: IntArray) -> IntArray:
@@ -310,11 +312,30 @@ def _inverse(order: IntArray) -> IntArray:
     return place
 
 
-def _hits(true: LabelSets, order: IntArray, rows: IntArray, begin: IntArray, end: IntArray) -> npt.NDArray[np.bool_]:
-    """Whether a true class of each row is among its ordered columns."""
+def _looked_at(
+    true: LabelSets,
+    scores: npt.NDArray[Any],
+    order: IntArray,
+    weights: FloatArray,
+    rows: IntArray | None,
+    begin: IntArray,
+    end: IntArray,
+) -> Iterator[_Predictions]:
+    """What is predicted for these rows in one piece, or for all rows in pieces of bounded size."""
     first = true.rows * true.width
-    keys = np.sort(first + _inverse(order)[true.keys - first])
-    return np.asarray(np.searchsorted(keys, rows * true.width + begin) < np.searchsorted(keys, rows * true.width + end))
+    keys = np.sort(first + _inverse(order)[true.keys - first])  # the true classes by their ordered columns
+
+    def predictions(block: slice, rows: IntArray, begin: IntArray, end: IntArray) -> _Predictions:
+        at = (rows + block.start) * true.width
+        hits = np.searchsorted(keys, at + begin) < np.searchsorted(keys, at + end)
+        return _Predictions(_range_sums(scores[block], order, rows, begin, end), hits, weights[block][rows])
+
+    if rows is not None:
+        yield predictions(slice(0, true.n), rows, begin, end)
+        return
+    for block in row_blocks(scores, len(begin)):
+        n = block.stop - block.start
+        yield predictions(block, np.repeat(np.arange(n), len(begin)), np.tile(begin, n), np.tile(end, n))
 
 
 def _range_sums(
@@ -336,20 +357,24 @@ def _range_sums(
     return np.clip(sums, 0.0, 1.0)
 
 
-def _binned(
-    confidence: FloatArray, hits: npt.NDArray[np.bool_], weights: FloatArray, n_bins: int, strategy: str
-) -> ReliabilityCurve:
+def _binned(pieces: Iterable[_Predictions], n_bins: int, strategy: str) -> ReliabilityCurve:
     edges = np.linspace(0, 1, n_bins + 1)
     if strategy == "quantile":
+        whole = _Predictions(*map(np.concatenate, zip(*pieces, strict=True)))
+        pieces, confidence, weights = [whole], whole.confidence, whole.weights
         order = np.argsort(confidence, kind="stable")
         shares = weights[order].cumsum()
         shares /= shares[-1]
         # The slack keeps an edge in its place when a share that should equal the quantile is rounded below it.
         places = np.searchsorted(shares, edges[1:-1] - 1e-12)
         edges = np.unique(np.concatenate([[0.0], confidence[order][places], [1.0]]))
-    bins = np.searchsorted(edges[1:-1], confidence, side="left")
     n = len(edges) - 1
-    weight, total, hit = (sums(bins, weights * values, n) for values in (np.ones(1), confidence, hits))
+    weight, total, hit = np.zeros((3, n))
+    for confidence, hits, weights in pieces:
+        bins = np.searchsorted(edges[1:-1], confidence, side="left")
+        weight += sums(bins, weights, n)
+        total += sums(bins, weights * confidence, n)
+        hit += sums(bins, weights * hits, n)
     full = weight > 0
     weight = weight[full]
     return ReliabilityCurve(total[full] / weight, hit[full] / weight, weight, edges[:-1][full], edges[1:][full])

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn._validation import check_choice, check_number
-from taxolearn.metrics._arguments import (
+from taxolearn._arguments import (
     FloatArray,
     IntArray,
     NodePair,
@@ -18,6 +17,7 @@ from taxolearn.metrics._arguments import (
     read_weights,
     sums,
 )
+from taxolearn._validation import check_choice, check_number
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = [

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn._validation import check_choice
-from taxolearn.metrics._arguments import (
+from taxolearn._arguments import (
     IntArray,
     LabelSets,
     NodePair,
@@ -18,6 +17,7 @@ from taxolearn.metrics._arguments import (
     read_weights,
     sums,
 )
+from taxolearn._validation import check_choice
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = ["accuracy", "f1", "wrong_items", "zero_one_loss"]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-__all__ = ["Source", "name_of", "read_all", "read_blocks", "read_lines"]
+__all__ = ["Source", "name_of", "read_all", "read_blocks", "read_lines", "read_text"]
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
 
@@ -66,11 +66,11 @@ def read_all(source: Source) -> bytes:
     return b"".join(read_blocks(source))
 
 
-def read_lines(source: Source, encoding: str) -> list[str]:
-    """Lines of text without their ends (line feed, with or without a carriage return)."""
+def read_text(source: Source, encoding: str) -> str:
+    """The decompressed and decoded text, without a byte order mark."""
     content = read_all(source)
     try:
-        text = content.decode(encoding)
+        return content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         column = error.start - content.rfind(b"\n", 0, error.start)
@@ -78,7 +78,11 @@ def read_lines(source: Source, encoding: str) -> list[str]:
             f"{name_of(source)}, line {line}, column {column}: expected text in {encoding}, "
             f"found the byte 0x{content[error.start]:02x}; give the file's encoding"
         ) from None
-    lines = text.removeprefix("\ufeff").split("\n")
+
+
+def read_lines(source: Source, encoding: str) -> list[str]:
+    """Lines of text without their ends (line feed, with or without a carriage return)."""
+    lines = read_text(source, encoding).split("\n")
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]

@@ -1,0 +1,70 @@
+"""The hierarchical model on published data: CLEF's X-ray images, and web pages of the LSHTC challenge."""
+
+import numpy as np
+import pytest
+from conftest import Split
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from taxolearn import KernelLogisticClassifier, Taxonomy, metrics
+from taxolearn.datasets import read_lshtc, read_svmlight
+from taxolearn.kernels import Linear
+
+pytestmark = pytest.mark.data
+
+
+def present(*paths):
+    absent = [path for path in paths if not path.is_file()]
+    if absent:
+        pytest.skip(f"{absent[0].name} is not in {absent[0].parent} (the data folder is set by TAXOLEARN_DATA)")
+    return paths
+
+
+@pytest.fixture(scope="module")
+def clef(data_dir):
+    names = ("hiercost_train_reconstructed.txt.gz", "hiercost_test.txt.gz", "hiercost_cat_hier.txt")
+    train, test, tree = present(*(data_dir / "clef" / name for name in names))
+    parts = [read_svmlight(path, n_features=80, zero_based=False) for path in (train, test)]
+    split = Split(parts[0].X.toarray(), parts[0].y, parts[1].X.toarray(), parts[1].y)
+    return split, Taxonomy.from_file(tree)
+
+
+@pytest.fixture(scope="module")
+def lshtc(data_dir):
+    names = ("validation.txt.gz", "test.txt.gz", "cat_hier.txt")
+    train, test, tree = present(*(data_dir / "lshtc_dryrun" / name for name in names))
+    X_test, y_test = read_lshtc(test)
+    X, y = read_lshtc(train, n_features=X_test.shape[1])
+    weighting = TfidfTransformer(sublinear_tf=True).fit(X)
+    words = np.unique(X.indices)  # others cannot change a prediction
+    split = Split(weighting.transform(X)[:, words], y, weighting.transform(X_test)[:, words], y_test)
+    return split, Taxonomy.from_file(tree)
+
+
+def test_clef_figures(clef):
+    """Variances as chosen by held-out log likelihood (python -m bench hierarchy)."""
+    data, taxonomy = clef
+    model = KernelLogisticClassifier(taxonomy=taxonomy, variances=[0.01, 0.03, 0.09], sigma2=10.0).fit(data.X, data.y)
+    assert model.result_.relative_gap <= 1e-6
+    answers = model.predict(data.X_test)
+    assert 100 * metrics.f1(data.y_test, answers, average="micro") >= 81
+    assert 100 * metrics.f1(data.y_test, answers, average="macro", labels=np.unique(data.y_test)) >= 55
+
+
+def test_the_tree_wins_where_examples_are_few(lshtc):
+    """1,860 texts for 1,139 classes: the flat model knows almost nothing of most classes."""
+    data, taxonomy = lshtc
+    scores = {}
+    for coupling, variances in {"identity": None, "tree": 3.0 ** -np.arange(5)}.items():
+        model = KernelLogisticClassifier(
+            Linear(variance=5000), taxonomy=taxonomy, coupling=coupling, variances=variances, sigma2=0.01, tol=1e-3
+        ).fit(data.X, data.y)
+        assert model.classes_.shape == (1139,)
+        log_proba = model.predict_log_proba(data.X_test)
+        top = model.classes_[log_proba.argmax(axis=1)]
+        scores[coupling] = (
+            metrics.log_loss(data.y_test, log_proba=log_proba, classes=model.classes_),
+            metrics.taxo_loss(data.y_test, top, taxonomy=taxonomy),
+            metrics.taxo_loss(data.y_test, model.decide(data.X_test, "taxo"), taxonomy=taxonomy),
+            -metrics.accuracy(data.y_test, top),
+        )
+    assert (np.array(scores["tree"]) < np.array(scores["identity"]) - 0.02).all()
