@@ -16,14 +16,14 @@ from bench.taxonomies import TREES, TreeData
 from taxolearn import KernelLogisticClassifier, decisions, metrics
 from taxolearn.kernels import Linear
 
-SIGMAS2 = (0.01, 0.1, 1.0, 10.0)
+SIGMAS2 = (0.01, 0.1, 1.0, 10.0, 100.0)
 ROUGH_GAP = 1e-3  # of the fits that choose
 RATIOS = (1 / 3, 1.0, 3.0)
 VARIANCES = {
-    "news20": (12.0, 50.0, 200.0),
+    "news20": (50.0, 200.0, 800.0),
     "clef": (0.003, 0.01, 0.03, 0.1, 0.3),
-    "clinc150": (80.0, 320.0, 1280.0),
-    "lshtc": (50.0, 500.0, 5000.0),
+    "clinc150": (320.0, 1280.0, 5120.0),
+    "lshtc": (500.0, 5000.0, 50000.0),
     "onet": (20.0, 100.0, 500.0),
 }
 _COLUMNS = {
