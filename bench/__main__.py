@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     coupling = suites.add_parser(
         "coupling", parents=[common], formatter_class=shows_defaults, help="cost of a product, flat and with the tree"
     )
-    coupling.add_argument("--repeats", type=int, default=7)
+    coupling.add_argument("--repeats", type=int, default=11)
 
     hierarchy = suites.add_parser(
         "hierarchy", parents=[common], formatter_class=shows_defaults, help="scores of flat and hierarchical models"

@@ -6,6 +6,7 @@
 #include "rivals.hpp"
 #include "taxolearn/base/parallel.hpp"
 #include "taxolearn/base/vector.hpp"
+#include "taxolearn/classes/coupling.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 #include "taxolearn/operators/linear.hpp"
 
@@ -155,6 +156,77 @@ void add_dense(std::vector<Case>& cases, Index rows, Index features, Index m, in
   cases.push_back(row);
 }
 
+/// A tree of three levels over m classes: 50 below a node of the first level, at most four below one of the second.
+std::shared_ptr<const Taxonomy> three_levels(Index m) {
+  const Index width = 50, groups = 15;  // per node of the first level: ten classes in groups of 4, 4 and 2
+  std::vector<Index> parents{-1}, of_class;
+  for (Index first = 0; first < m; first += width) {
+    const Index top = static_cast<Index>(parents.size());
+    parents.push_back(0);
+    for (Index group = 0; group < groups; ++group) {
+      const Index begin = first + group / 3 * 10 + group % 3 * 4;
+      const Index end = std::min({begin + (group % 3 == 2 ? 2 : 4), first + width, m});
+      if (begin >= end) continue;
+      const Index node = static_cast<Index>(parents.size());
+      parents.push_back(top);
+      of_class.insert(of_class.end(), static_cast<std::size_t>(end - begin), node);
+    }
+  }
+  parents.insert(parents.end(), of_class.begin(), of_class.end());
+  return std::make_shared<const Taxonomy>(parents);
+}
+
+/// What the tree adds to a product: S G for all rows.
+template <class T>
+void add_tree(std::vector<Case>& cases, Index rows, Index m, int threads) {
+  const std::shared_ptr<const Taxonomy> taxonomy = three_levels(m);
+  Case row;
+  row.kernel = "S G tree";
+  row.variant = "taxolearn";
+  row.precision = precision_name<T>;
+  row.columns = m;
+  row.threads = threads;
+  row.flops = static_cast<double>(rows) * (3.0 * static_cast<double>(m) + 4.0 * static_cast<double>(taxonomy->inner()));
+  row.bytes = 2.0 * static_cast<double>(rows * m) * sizeof(T);
+  row.tolerance = sizeof(T) == 4 ? 1e-5 : 1e-13;
+  row.peak = [threads](Roofline& roofline) { return roofline.flops<T>(threads); };
+  row.prepare = [=] {
+    const Execution execution{threads, nullptr};
+    TiedVariances variances;
+    for (Index p = 0; p < taxonomy->nodes(); ++p) variances.variances.push_back(1.0 + entry(p, 0) / 2.0);
+    const auto coupling = std::make_shared<const TreeCoupling>(taxonomy, variances);
+    const auto S = std::make_shared<Matrix<T>>(fill<T>(rows, m));
+    const auto out = std::make_shared<Matrix<T>>(rows, m);
+    const Blocks blocks(rows, std::max<Index>(16, vector_block / m));
+    const auto run = [=] {
+      parallel_for(blocks.number(), execution, [&](Index block) {
+        const Index first = blocks.first(block), count = blocks.length(block);
+        std::copy(S->row(first), S->row(first) + count * m, out->row(first));
+        coupling->apply(count, out->row(first));
+      });
+    };
+    const auto error = [=] {
+      double largest = 0.0, worst = 0.0;
+      for (Index i = 0; i < rows; i += std::max<Index>(1, rows / 20)) {
+        std::vector<double> sums(static_cast<std::size_t>(taxonomy->nodes()), 0.0);
+        const auto climb = [&](Index c, const auto& body) {
+          for (Index p = taxonomy->inner() + c; p > 0; p = taxonomy->parent(p)) body(static_cast<std::size_t>(p));
+        };
+        for (Index c = 0; c < m; ++c) climb(c, [&](std::size_t p) { sums[p] += entry(i, c); });
+        for (Index c = 0; c < m; ++c) {
+          double expected = 0.0;
+          climb(c, [&](std::size_t p) { expected += variances.variances[p] * sums[p]; });
+          largest = std::max(largest, std::abs(expected));
+          worst = std::max(worst, std::abs(expected - static_cast<double>(out->row(i)[c])));
+        }
+      }
+      return worst / largest;
+    };
+    return Prepared{run, error};
+  };
+  cases.push_back(row);
+}
+
 /// The passes of a fit over n x C predictors, on the same blocks of rows.
 void add_softmax(std::vector<Case>& cases, Index rows, Index m, int threads) {
   struct Data {
@@ -234,6 +306,8 @@ std::vector<Case> make_cases(std::shared_ptr<const Csr<double>> X, const Shape& 
       add_sparse<double>(cases, X, m, threads);
       add_dense<float>(cases, X->rows, shape.dense_features, m, threads);
       add_dense<double>(cases, X->rows, shape.dense_features, m, threads);
+      add_tree<float>(cases, X->rows, m, threads);
+      add_tree<double>(cases, X->rows, m, threads);
       add_softmax(cases, X->rows, m, threads);
     }
   }

@@ -28,7 +28,8 @@ struct Case {
   std::string precision;  ///< float or double
   Index columns = 0;
   int threads = 1;
-  double flops = 0.0;                               ///< 4 C per nonzero or matrix entry; none counted for the softmax
+  double flops = 0.0;                               ///< 4 C per nonzero or matrix entry, 3 per class and 4 per
+                                                    ///< inner node of a tree; none counted for the softmax
   double exponentials = 0.0;                        ///< of the softmax, one per entry
   double bytes = 0.0;                               ///< compulsory traffic: every input once in, every result once out
   double tolerance = 0.0;                           ///< on the error

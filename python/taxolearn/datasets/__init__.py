@@ -5,6 +5,7 @@ from __future__ import annotations
 from taxolearn.datasets.arff import ArffData, read_arff
 from taxolearn.datasets.collection import TextCollection
 from taxolearn.datasets.docstrings import load_docstrings
+from taxolearn.datasets.hierarchy import HierarchyData, make_hierarchy
 from taxolearn.datasets.labelled import LabelledData
 from taxolearn.datasets.npz import NpzData, read_npz
 from taxolearn.datasets.svmlight import LshtcData, SvmlightData, read_lshtc, read_svmlight
@@ -13,6 +14,7 @@ from taxolearn.datasets.vw import VwData, read_vw
 
 __all__ = [
     "ArffData",
+    "HierarchyData",
     "LabelledData",
     "LshtcData",
     "NpzData",
@@ -20,6 +22,7 @@ __all__ = [
     "TextCollection",
     "VwData",
     "load_docstrings",
+    "make_hierarchy",
     "read_arff",
     "read_lshtc",
     "read_npz",
