@@ -18,13 +18,13 @@ from taxolearn.kernels import Linear
 
 SIGMAS2 = (0.01, 0.1, 1.0, 10.0, 100.0)
 ROUGH_GAP = 1e-3  # of the fits that choose
-RATIOS = (1 / 3, 1.0, 3.0)
-VARIANCES = {
-    "news20": (50.0, 200.0, 800.0),
-    "clef": (0.003, 0.01, 0.03, 0.1, 0.3),
-    "clinc150": (320.0, 1280.0, 5120.0),
-    "lshtc": (500.0, 5000.0, 50000.0),
-    "onet": (20.0, 100.0, 500.0),
+# Variances of the first level, and factors from level to level.
+GRIDS = {
+    "news20": ((50.0, 200.0, 800.0), (1 / 3, 1.0, 3.0)),
+    "clef": ((0.003, 0.01, 0.03, 0.1, 0.3), (1 / 3, 1.0, 3.0)),
+    "clinc150": ((320.0, 1280.0, 5120.0), (1 / 3, 1.0, 3.0)),
+    "lshtc": ((500.0, 5000.0, 50000.0), (1 / 3, 1.0, 3.0)),
+    "onet": ((20.0, 100.0), (1 / 3, 1.0)),
 }
 _COLUMNS = {
     "problem": "data",
@@ -77,7 +77,10 @@ def _model(data: TreeData, tree: bool, choice: Choice, gap: float, n_threads: in
     )
 
 
-def _choose(data: TreeData, tree: bool, variances: tuple[float, ...], n_threads: int) -> Choice:
+Grid = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+def _choose(data: TreeData, tree: bool, grid: Grid, n_threads: int) -> Choice:
     """The choice of the highest held-out log likelihood."""
     order = np.random.default_rng(0).permutation(data.X.shape[0])
     held_out, rest = np.split(order, [len(order) // 5])
@@ -89,7 +92,8 @@ def _choose(data: TreeData, tree: bool, variances: tuple[float, ...], n_threads:
         print(f"  {data.name}, {'tree' if tree else 'flat'}, {choice}: {value:.4f}", flush=True)
         return value
 
-    best = min(starmap(Choice, product(variances, RATIOS if tree else (1.0,))), key=loss)
+    variances, ratios = grid
+    best = min(starmap(Choice, product(variances, ratios if tree else (1.0,))), key=loss)
     return min((best._replace(sigma2=sigma2) for sigma2 in SIGMAS2), key=loss)
 
 
@@ -129,8 +133,8 @@ def run(*, data: list[str], gap: float, n_threads: int, quick: bool) -> Result:
         problem = TREES[name]()
         result.notes.append(problem.description + ".")
         for tree in (False, True):
-            variances = VARIANCES[name][1:2] if quick else VARIANCES[name]
-            choice = _choose(problem, tree, variances, n_threads)
+            grid = ((GRIDS[name][0][1],), (1.0,)) if quick else GRIDS[name]
+            choice = _choose(problem, tree, grid, n_threads)
             start = time.perf_counter()
             model = _model(problem, tree, choice, gap, n_threads).fit(problem.X, problem.y)
             seconds = time.perf_counter() - start

@@ -41,7 +41,7 @@ def lshtc(data_dir):
 
 
 def test_clef_figures(clef):
-    """Variances as chosen by held-out log likelihood (python -m bench hierarchy)."""
+    """Variances of the nodes as chosen by held-out log likelihood (python -m bench hierarchy)."""
     data, taxonomy = clef
     model = KernelLogisticClassifier(taxonomy=taxonomy, variances=[0.01, 0.03, 0.09], sigma2=10.0).fit(data.X, data.y)
     assert model.result_.relative_gap <= 1e-6
