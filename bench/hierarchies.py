@@ -1,8 +1,8 @@
 """Flat against hierarchical models: scores on test data, time and products of fits to a certified gap.
 
 Variances are chosen on a small grid by the log likelihood of a fifth of the training rows, held out, and after them the
-variance of the intercepts; then the model is fitted to all rows. F1 is the flat model with one variance, H1 the tree
-with a variance per level (Seeger 2008, 6.1), here variance * ratio^(level - 1).
+variance of the intercepts; then the model is fitted to all rows. In the terms of Seeger (2008, 6.1) "flat" is F1, with
+one variance, and "tree" is H1, with a variance per level, here variance * ratio^(level - 1).
 """
 
 import time
@@ -29,7 +29,7 @@ GRIDS = {
 _COLUMNS = {
     "problem": "data",
     "library": "model",
-    "case": "variances by level",
+    "variances": "variances by level",
     "sigma2": "sigma2",
     "accuracy": "acc %",
     "prec": "prec %",
@@ -142,8 +142,8 @@ def run(*, data: list[str], gap: float, n_threads: int, quick: bool) -> Result:
             result.rows.append(
                 {
                     "problem": problem.name,
-                    "library": "taxolearn, tree (H1)" if tree else "flat (F1)",
-                    "case": ", ".join(f"{value:.3g}" for value in levels),
+                    "library": "taxolearn, tree" if tree else "flat",
+                    "variances": ", ".join(f"{value:.3g}" for value in levels),
                     "sigma2": choice.sigma2,
                     **_scores(problem, model),
                     "seconds": seconds,
