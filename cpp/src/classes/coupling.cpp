@@ -1,9 +1,15 @@
 #include "taxolearn/classes/coupling.hpp"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
 #include "taxolearn/base/check.hpp"
+
+#if defined(__GNUC__) && !defined(__clang__)
+// Eigen's packets are vector types with attributes; as template arguments they are meant without.
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
 
 namespace taxolearn {
 namespace {
@@ -19,6 +25,44 @@ void check(const TiedVariances& tied) {
     require(tied.group(k) >= -1 && tied.group(k) < size, "groups[", k, "] is ", tied.group(k),
             ", expected -1 or a number below ", size);
   }
+}
+
+/// tile[c, r] = rows[r, c] for a tile as wide as a vector; zero where there is no row.
+template <class T>
+void to_tile(const DenseView<T>& rows, T* tile) {
+  using namespace Eigen::internal;
+  using Packet = typename packet_traits<T>::type;
+  constexpr Index width = unpacket_traits<Packet>::size;
+  Index c = 0;
+  if (rows.rows == width) {
+    for (; c + width <= rows.cols; c += width) {
+      PacketBlock<Packet, width> block;
+      for (Index r = 0; r < width; ++r) block.packet[r] = ploadu<Packet>(rows.row(r) + c);
+      ptranspose(block);
+      for (Index k = 0; k < width; ++k) pstore(tile + (c + k) * width, block.packet[k]);
+    }
+  }
+  for (; c < rows.cols; ++c)
+    for (Index r = 0; r < width; ++r) tile[c * width + r] = r < rows.rows ? rows.row(r)[c] : T(0);
+}
+
+/// The way back.
+template <class T>
+void from_tile(const T* tile, const DenseView<T>& rows) {
+  using namespace Eigen::internal;
+  using Packet = typename packet_traits<T>::type;
+  constexpr Index width = unpacket_traits<Packet>::size;
+  Index c = 0;
+  if (rows.rows == width) {
+    for (; c + width <= rows.cols; c += width) {
+      PacketBlock<Packet, width> block;
+      for (Index k = 0; k < width; ++k) block.packet[k] = pload<Packet>(tile + (c + k) * width);
+      ptranspose(block);
+      for (Index r = 0; r < width; ++r) pstoreu(rows.row(r) + c, block.packet[r]);
+    }
+  }
+  for (; c < rows.cols; ++c)
+    for (Index r = 0; r < rows.rows; ++r) rows.row(r)[c] = tile[c * width + r];
 }
 
 /// out[i, c] = factors[c] S[i, c].
@@ -79,50 +123,51 @@ TreeCoupling::TreeCoupling(std::shared_ptr<const Taxonomy> taxonomy, TiedVarianc
   }
 }
 
-// Short runs of leaves would spend most of their time on starting loops, so several rows go through the tree together.
-// Every row is summed in the same order, alone or in company.
-template <int rows, class T>
-void TreeCoupling::sweep(const T* variances, T* S, T* sums) const {
+// Runs of leaves are short, so vectors run across rows: as many rows as a vector has elements go through the tree
+// together, transposed into a tile with one vector per class.
+template <class T>
+void TreeCoupling::sweep(const T* variances, T* tile, T* sums) const {
+  using namespace Eigen::internal;
+  using Packet = typename packet_traits<T>::type;
+  constexpr Index width = unpacket_traits<Packet>::size;
   const std::vector<Taxonomy::Branch>& branches = taxonomy_->branches();
   const Index inner = taxonomy_->inner();
-  const Index stride = classes();
-  std::fill(sums, sums + inner * rows, T(0));
+  std::fill(sums, sums + inner * width, T(0));
   for (Index p = inner - 1; p > 0; --p) {
     const Taxonomy::Branch& branch = branches[static_cast<std::size_t>(p)];
-    T* const own = sums + p * rows;
-    T sum[rows];
-    std::copy(own, own + rows, sum);
-    for (Index c = branch.begin; c < branch.middle; ++c)
-      for (int r = 0; r < rows; ++r) sum[r] += S[r * stride + c];
-    T* const above = sums + branch.parent * rows;
-    for (int r = 0; r < rows; ++r) above[r] += sum[r];
-    for (int r = 0; r < rows; ++r) own[r] = variances[p] * sum[r];
+    Packet sum = pload<Packet>(sums + p * width);
+    for (Index c = branch.begin; c < branch.middle; ++c) sum = padd(sum, pload<Packet>(tile + c * width));
+    T* const above = sums + branch.parent * width;
+    pstore(above, padd(pload<Packet>(above), sum));
+    pstore(sums + p * width, pmul(pset1<Packet>(variances[p]), sum));
   }
-  std::fill(sums, sums + rows, T(0));
+  std::fill(sums, sums + width, T(0));
   for (Index p = 0; p < inner; ++p) {
     const Taxonomy::Branch& branch = branches[static_cast<std::size_t>(p)];
-    T* const own = sums + p * rows;
-    T above[rows];
-    std::copy(own, own + rows, above);
+    Packet above = pload<Packet>(sums + p * width);
     if (p > 0) {
-      const T* const parent = sums + branch.parent * rows;
-      for (int r = 0; r < rows; ++r) above[r] += parent[r];
-      std::copy(above, above + rows, own);
+      above = padd(above, pload<Packet>(sums + branch.parent * width));
+      pstore(sums + p * width, above);
     }
-    const T* const leaf_variances = variances + inner;
-    for (Index c = branch.begin; c < branch.middle; ++c)
-      for (int r = 0; r < rows; ++r) S[r * stride + c] = above[r] + leaf_variances[c] * S[r * stride + c];
+    for (Index c = branch.begin; c < branch.middle; ++c) {
+      T* const leaf = tile + c * width;
+      pstore(leaf, pmadd(pset1<Packet>(variances[inner + c]), pload<Packet>(leaf), above));
+    }
   }
 }
 
 template <class T>
 void TreeCoupling::apply_rows(Index count, const T* variances, T* S) const {
-  constexpr int together = 8;
-  thread_local Buffer<T> sums;
-  sums.resize(static_cast<std::size_t>(taxonomy_->inner() * together));
-  Index i = 0;
-  for (; i + together <= count; i += together) sweep<together>(variances, S + i * classes(), sums.data());
-  for (; i < count; ++i) sweep<1>(variances, S + i * classes(), sums.data());
+  constexpr Index width = Eigen::internal::unpacket_traits<typename Eigen::internal::packet_traits<T>::type>::size;
+  thread_local Buffer<T> tile, sums;
+  tile.resize(static_cast<std::size_t>(classes() * width));
+  sums.resize(static_cast<std::size_t>(taxonomy_->inner() * width));
+  for (Index i = 0; i < count; i += width) {
+    const DenseView<T> rows(S + i * classes(), std::min(width, count - i), classes());
+    to_tile(rows, tile.data());
+    sweep(variances, tile.data(), sums.data());
+    from_tile(tile.data(), rows);
+  }
 }
 
 void TreeCoupling::apply(Index count, float* S) const { apply_rows(count, single_.data(), S); }

@@ -4,7 +4,7 @@
 namespace taxolearn {
 namespace {
 
-constexpr Index coupled_rows = 16;  // at least, at a time: a tree takes several rows together
+constexpr Index coupled_rows = 16;  // at least, at a time: a tree takes a vector of rows together
 
 }  // namespace
 

@@ -94,8 +94,8 @@ class TreeCoupling final : public Coupling {
  private:
   template <class T>
   void apply_rows(Index count, const T* variances, T* S) const;
-  template <int rows, class T>
-  void sweep(const T* variances, T* S, T* sums) const;
+  template <class T>
+  void sweep(const T* variances, T* tile, T* sums) const;
 
   std::shared_ptr<const Taxonomy> taxonomy_;
   TiedVariances tied_;
