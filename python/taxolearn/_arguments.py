@@ -189,7 +189,8 @@ def _typed(name: str, labels: npt.NDArray[Any], *, mixed: bool) -> npt.NDArray[A
             raise _too_large(name, labels) from None
     if mixed and not booleans:
         return labels
-    mix = [(word, some) for word, some in zip(_KINDS, (strings, integers, booleans), strict=True) if some]
+    found: list[set[type]] = [strings, integers, booleans]
+    mix = [(word, some) for word, some in zip(_KINDS, found, strict=True) if some]
     examples = [repr(next(label for label in labels if type(label) in some)) for _, some in mix]
     raise ValueError(
         f"{name} mixes {' and '.join(word for word, _ in mix)}, such as {' and '.join(examples)}; "
