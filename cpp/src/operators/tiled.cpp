@@ -1,0 +1,136 @@
+#include "taxolearn/operators/tiled.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <utility>
+
+#include "taxolearn/base/check.hpp"
+
+namespace taxolearn {
+namespace {
+
+constexpr Index rows_per_cross = 64;     // of the new inputs, against all rows: some milliseconds
+constexpr Index gradient_tile = 128;     // its weights in double precision fit the second cache
+constexpr Index tiles_per_gradient = 8;  // share one partial sum
+
+template <class T>
+using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using Map = Eigen::Map<T, Eigen::Unaligned, Eigen::OuterStride<>>;
+
+template <class T>
+Map<const RowMajor<T>> row_block(const DenseView<const T>& A, Index first, Index count) {
+  return Map<const RowMajor<T>>(A.row(first), count, A.cols, Eigen::OuterStride<>(A.stride));
+}
+
+/// Memory of this thread for one tile at a time.
+template <class T>
+DenseView<T> scratch(Index rows, Index cols) {
+  static thread_local Buffer<T> memory;
+  memory.resize(static_cast<std::size_t>(rows * cols));
+  return {memory.data(), rows, cols};
+}
+
+}  // namespace
+
+void require_subset(const std::vector<Index>& rows, Index n) {
+  require(!rows.empty(), "rows is empty, expected at least one row to select");
+  std::vector<char> seen(static_cast<std::size_t>(n), 0);
+  for (const Index i : rows) {
+    require(i >= 0 && i < n, "rows contains ", i, ", expected indices in [0, ", n, ")");
+    require(seen[static_cast<std::size_t>(i)] == 0, "rows contains ", i, " twice");
+    seen[static_cast<std::size_t>(i)] = 1;
+  }
+}
+
+template <class T>
+Tiled<T>::Tiled(std::shared_ptr<const Kernel> kernel, const InputView& X, const Execution& execution)
+    : Tiled(std::move(kernel), InputRows{X, {}}, execution) {}
+
+template <class T>
+Tiled<T>::Tiled(std::shared_ptr<const Kernel> kernel, InputRows rows, const Execution& execution)
+    : kernel_(std::move(kernel)) {
+  bind(std::move(rows), execution);
+}
+
+template <class T>
+void Tiled<T>::bind(InputRows rows, const Execution& execution) {
+  auto bound = std::make_unique<const InputRows>(std::move(rows));
+  auto entries = kernel_entries<T>(*kernel_, *bound, *bound, execution);
+  entries_ = std::move(entries);  // before the rows, which the old ones may look at
+  rows_ = std::move(bound);
+}
+
+template <class T>
+void Tiled<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) {
+  require_shape("S", S, rows(), S.cols);
+  require_shape("out", out, rows(), S.cols);
+  const Blocks blocks(rows(), symmetric_tile(sizeof(T)));
+  product_.run(
+      [&](Index I, Index J) {
+        const DenseView<T> tile = scratch<T>(blocks.length(I), blocks.length(J));
+        entries_->block(blocks.first(I), blocks.first(J), tile);
+        return DenseView<const T>(tile);
+      },
+      S, out, shift, execution);
+}
+
+template <class T>
+void Tiled<T>::apply_cross(const InputView& Xnew, DenseView<const T> S, DenseView<T> out, const Execution& execution) {
+  require(input_features(Xnew) == input_features(rows_->X), "Xnew has ", input_features(Xnew), " features, expected ",
+          input_features(rows_->X));
+  require_shape("S", S, rows(), S.cols);
+  require_shape("out", out, input_rows(Xnew), S.cols);
+  const InputRows fresh{Xnew, {}};
+  const auto entries = kernel_entries<T>(*kernel_, fresh, *rows_, execution);
+  const Blocks blocks(out.rows, rows_per_cross);
+  const Blocks columns(rows(), symmetric_tile(sizeof(T)));
+  parallel_for(blocks.number(), execution, [&](Index I) {
+    Map<RowMajor<T>> result(out.row(blocks.first(I)), blocks.length(I), out.cols, Eigen::OuterStride<>(out.stride));
+    result.setZero();
+    for (Index J = 0; J < columns.number(); ++J) {
+      const DenseView<T> tile = scratch<T>(blocks.length(I), columns.length(J));
+      entries->block(blocks.first(I), columns.first(J), tile);
+      result.noalias() += row_block<T>(tile, 0, tile.rows) * row_block(S, columns.first(J), columns.length(J));
+    }
+  });
+}
+
+template <class T>
+void Tiled<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient, const Execution& execution) {
+  require_shape("E", E, rows(), E.cols);
+  require_shape("F", F, rows(), E.cols);
+  const Blocks blocks(rows(), gradient_tile);
+  const Blocks tasks(blocks.number() * (blocks.number() + 1) / 2, tiles_per_gradient);
+  Matrix<double> parts(tasks.number(), parameters());
+  parallel_for(tasks.number(), execution, [&](Index task) {
+    const auto of = [&](const DenseView<const T>& A, Index block) {
+      return RowMajor<double>(row_block(A, blocks.first(block), blocks.length(block)).template cast<double>());
+    };
+    for (Index t = tasks.first(task); t < tasks.first(task) + tasks.length(task); ++t) {
+      Index I = 0;
+      Index J = t;
+      while (J > I) J -= ++I;
+      const DenseView<double> Q = scratch<double>(blocks.length(I), blocks.length(J));
+      Map<RowMajor<double>> weights(Q.data, Q.rows, Q.cols, Eigen::OuterStride<>(Q.stride));
+      weights.noalias() = of(E, I) * of(F, J).transpose();
+      if (I != J) weights.noalias() += of(F, I) * of(E, J).transpose();
+      entries_->gradient(blocks.first(I), blocks.first(J), Q, parts.row(task));
+    }
+  });
+  std::fill_n(gradient, parameters(), 0.0);
+  for (Index task = 0; task < tasks.number(); ++task) {
+    for (Index k = 0; k < parameters(); ++k) gradient[k] += parts.row(task)[k];
+  }
+}
+
+template <class T>
+void Tiled<T>::select(const std::vector<Index>& rows, const Execution& execution) {
+  require_subset(rows, input_rows(rows_->X));
+  bind(InputRows{rows_->X, rows}, execution);
+}
+
+template class Tiled<float>;
+template class Tiled<double>;
+
+}  // namespace taxolearn
