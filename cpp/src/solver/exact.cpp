@@ -1,0 +1,181 @@
+#include "taxolearn/solver/exact.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "taxolearn/base/check.hpp"
+
+namespace taxolearn {
+namespace {
+
+constexpr Index tile = 128;            // of the Cholesky factorization
+constexpr Index inverse_columns = 32;  // of an inverse, solved for together
+constexpr double sum_tolerance = 1e-6;
+
+using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Square = Eigen::Map<RowMajor>;
+using Vector = Eigen::Map<Eigen::VectorXd>;
+using ConstVector = Eigen::Map<const Eigen::VectorXd>;
+
+/// A = L L^T, in place and by tiles, so that the threads share the work and the monitor is asked often. Reads and
+/// writes the lower triangle and the tiles on the diagonal. False if A is not positive definite.
+bool factor_in_place(Square A, const Execution& execution) {
+  const Blocks tiles(A.rows(), tile);
+  for (Index k = 0; k < tiles.number(); ++k) {
+    const Index first = tiles.first(k);
+    const Index width = tiles.length(k);
+    const Eigen::LLT<RowMajor> corner(A.block(first, first, width, width));
+    if (corner.info() != Eigen::Success || !corner.matrixLLT().diagonal().allFinite()) return false;
+    A.block(first, first, width, width) = corner.matrixL();
+    const Index below = tiles.number() - k - 1;
+    parallel_for(below, execution, [&](Index i) {
+      auto panel = A.block(tiles.first(k + 1 + i), first, tiles.length(k + 1 + i), width);
+      corner.matrixL().transpose().solveInPlace<Eigen::OnTheRight>(panel);
+    });
+    parallel_for(below * below, execution, [&](Index task) {
+      const Index i = k + 1 + task / below;
+      const Index j = k + 1 + task % below;
+      if (j > i) return;
+      A.block(tiles.first(i), tiles.first(j), tiles.length(i), tiles.length(j)).noalias() -=
+          A.block(tiles.first(i), first, tiles.length(i), width) *
+          A.block(tiles.first(j), first, tiles.length(j), width).transpose();
+    });
+  }
+  return true;
+}
+
+/// out = diag(scale) (L L^T)^-1 diag(scale), both triangles. Columns from j on need the rows from j on only.
+void scaled_inverse(const Square& L, const ConstVector& scale, Square out, const Execution& execution) {
+  const Index n = L.rows();
+  const Blocks blocks(n, inverse_columns);
+  parallel_for(blocks.number(), execution, [&](Index b) {
+    const Index first = blocks.first(b);
+    const Index width = blocks.length(b);
+    const Index below = n - first;
+    const auto corner = L.bottomRightCorner(below, below);
+    RowMajor columns = RowMajor::Zero(below, width);
+    columns.diagonal() = scale.segment(first, width);
+    corner.triangularView<Eigen::Lower>().solveInPlace(columns);
+    corner.transpose().triangularView<Eigen::Upper>().solveInPlace(columns);
+    columns = scale.tail(below).asDiagonal() * columns;
+    out.block(first, first, below, width) = columns;
+    out.block(first, first + width, width, below - width) = columns.bottomRows(below - width).transpose();
+  });
+}
+
+}  // namespace
+
+ExactSystem::ExactSystem(std::vector<DenseView<const double>> matrices, std::vector<Index> matrix_of_class, Index rows)
+    : matrices_(std::move(matrices)), matrix_of_class_(std::move(matrix_of_class)), rows_(rows) {
+  require(rows_ >= 1, "rows is ", rows_, ", expected at least 1");
+  require(!matrix_of_class_.empty(), "matrix_of_class is empty, expected one index per class");
+  for (const DenseView<const double>& matrix : matrices_) require_shape("matrix", matrix, rows_, rows_);
+  const Index number = static_cast<Index>(matrices_.size());
+  for (const Index l : matrix_of_class_) {
+    require(l >= 0 && l < number, "matrix_of_class contains ", l, ", expected indices in [0, ", number, ")");
+  }
+}
+
+void ExactSystem::factor(const double* pi, const double* weights, const Execution& execution) {
+  const Index n = rows_;
+  const Index C = classes();
+  const std::size_t square = static_cast<std::size_t>(n * n);
+  const std::size_t vectors = static_cast<std::size_t>(C * n);
+  factored_ = false;
+  inner_.resize(square * static_cast<std::size_t>(C));
+  sum_.resize(square);
+  scratch_.resize(square);
+  root_weight_.resize(static_cast<std::size_t>(n));
+  root_pi_.resize(vectors);
+  vectors_.resize(vectors);
+  products_.resize(vectors);
+  correction_.resize(static_cast<std::size_t>(n));
+
+  for (Index i = 0; i < n; ++i) {
+    const double weight = weights != nullptr ? weights[i] : 1.0;
+    require(std::isfinite(weight) && weight >= 0.0, "weights[", i, "] is ", weight, ", expected a finite number >= 0");
+    double sum = 0.0;
+    for (Index c = 0; c < C; ++c) {
+      const double value = pi[i * C + c];
+      require(value >= 0.0, "pi[", i, ", ", c, "] is ", value, ", expected a probability");
+      root_pi_[static_cast<std::size_t>(c * n + i)] = std::sqrt(value);
+      sum += value;
+    }
+    require(std::abs(sum - 1.0) <= sum_tolerance, "row ", i, " of pi sums to ", sum, ", expected 1");
+    root_weight_[static_cast<std::size_t>(i)] = std::sqrt(weight);
+  }
+
+  const Blocks blocks(n, tile);
+  const Square A(scratch_.data(), n, n);
+  for (Index c = 0; c < C; ++c) {
+    const Index l = matrix_of_class_[static_cast<std::size_t>(c)];
+    const DenseView<const double>& K = matrices_[static_cast<std::size_t>(l)];
+    const ConstVector root_pi(root_pi_.data() + c * n, n);
+    Vector root_D(correction_.data(), n);
+    root_D = root_pi.cwiseProduct(ConstVector(root_weight_.data(), n));
+    parallel_for(blocks.number(), execution, [&](Index b) {
+      for (Index i = blocks.first(b); i < blocks.first(b) + blocks.length(b); ++i) {
+        double* row = scratch_.data() + i * n;
+        for (Index j = 0; j <= i; ++j) row[j] = root_D[i] * K.row(i)[j] * root_D[j];
+        row[i] += 1.0;
+      }
+    });
+    require(factor_in_place(A, execution), "matrix ", l, " (of class ", c,
+            ") is not positive semidefinite or not finite; the exact method needs kernels without negative "
+            "eigenvalues");
+    scaled_inverse(A, root_pi, Square(inner(c).data, n, n), execution);
+  }
+
+  parallel_for(blocks.number(), execution, [&](Index b) {
+    const Index first = blocks.first(b) * n;
+    Vector sum(sum_.data() + first, blocks.length(b) * n);
+    sum.setZero();
+    for (Index c = 0; c < C; ++c) sum += ConstVector(inner(c).data + first, blocks.length(b) * n);
+  });
+  require(factor_in_place(Square(sum_.data(), n, n), execution),
+          "the sum over classes is not positive definite to rounding: kernels are too large for the exact method; "
+          "choose smaller variances or the iterative method");
+  factored_ = true;
+}
+
+void ExactSystem::multiply_inner(const double* vectors, Index stride, double* out, const Execution& execution) {
+  const Blocks blocks(rows_, tile);
+  parallel_for(blocks.number() * classes(), execution, [&](Index task) {
+    const Index c = task / blocks.number();
+    const Index first = blocks.first(task % blocks.number());
+    const Index count = blocks.length(task % blocks.number());
+    Vector(out + c * rows_ + first, count).noalias() =
+        Square(inner(c).row(first), count, rows_) * ConstVector(vectors + c * stride, rows_);
+  });
+}
+
+void ExactSystem::solve(const double* g, const double* Kg, double* s, const Execution& execution) {
+  require(factored_, "solve() was called before factor()");
+  const Index n = rows_;
+  const Index C = classes();
+  const auto at = [n](Index i, Index c) { return static_cast<std::size_t>(c * n + i); };
+  for (Index i = 0; i < n; ++i) {
+    const double weight = root_weight_[static_cast<std::size_t>(i)];
+    for (Index c = 0; c < C; ++c) vectors_[at(i, c)] = weight * Kg[i * C + c];
+  }
+  multiply_inner(vectors_.data(), n, products_.data(), execution);
+
+  Vector correction(correction_.data(), n);
+  correction.setZero();
+  for (Index c = 0; c < C; ++c) correction += ConstVector(products_.data() + c * n, n);
+  const Square L(sum_.data(), n, n);
+  L.triangularView<Eigen::Lower>().solveInPlace(correction);
+  L.transpose().triangularView<Eigen::Upper>().solveInPlace(correction);
+
+  multiply_inner(correction_.data(), 0, vectors_.data(), execution);
+  for (Index i = 0; i < n; ++i) {
+    const double weight = root_weight_[static_cast<std::size_t>(i)];
+    for (Index c = 0; c < C; ++c) {
+      s[i * C + c] = -g[i * C + c] + weight * (products_[at(i, c)] - vectors_[at(i, c)]);
+    }
+  }
+}
+
+}  // namespace taxolearn
