@@ -180,7 +180,7 @@ class TestParameters:
             KernelLogisticClassifier(**{name: value}).fit(*problem())
 
     def test_choices_are_named(self):
-        with pytest.raises(ValueError, match="method is 'sgd', expected one of 'lbfgs', 'ncg', 'newton'"):
+        with pytest.raises(ValueError, match="method is 'sgd', expected one of 'auto', 'lbfgs', 'ncg'"):
             KernelLogisticClassifier(method="sgd").fit(*problem())
 
     def test_newton_does_not_work_on_weights(self):

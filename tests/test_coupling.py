@@ -60,9 +60,9 @@ def test_gradient_is_a_finite_difference(seed, kind, tying):
     E, H = rng.standard_normal((2, 5, taxonomy.n_classes))
 
     def value(log_variances):
-        return (E * make_coupling(taxonomy, kind, tying, np.exp(log_variances))[0].apply(H)).sum()
+        return (E * make_coupling(taxonomy, kind, tying, np.exp(log_variances)).to_core().apply(H)).sum()
 
-    gradient = make_coupling(taxonomy, kind, tying, values)[0].bilinear_grad(E, H)
+    gradient = make_coupling(taxonomy, kind, tying, values).to_core().bilinear_grad(E, H)
     at, step = np.log(values), 1e-5
     expected = [(value(at + step * e) - value(at - step * e)) / (2 * step) for e in np.eye(n_groups)]
     assert np.allclose(gradient, expected, rtol=1e-6, atol=1e-6)
@@ -79,19 +79,31 @@ def test_variances_reach_their_nodes():
     ]:
         v = np.array([of_nodes[name] for name in taxonomy.names])
         v[0] = 0.0
-        coupling, by_name = make_coupling(taxonomy, "auto", tying, variances)
-        assert close(coupling.apply(np.eye(5)), phi @ np.diag(v) @ phi.T)
-        assert set(by_name.values()) == set(v[1:])
-        flat, _ = make_coupling(taxonomy, "identity", tying, 1.0 if variances is None else variances)
-        assert close(flat.apply(np.eye(5)), np.diag(v[taxonomy.n_inner :]))
-    subtrees, by_name = make_coupling(taxonomy, "tree", "subtree", [2.0, 3.0, 4.0])
-    names = list(by_name)
-    assert sorted(names) == ["a", "b", "c"]
-    G = subtrees.apply(np.eye(5))
+        coupling = make_coupling(taxonomy, "auto", tying, variances)
+        assert close(coupling.to_core().apply(np.eye(5)), phi @ np.diag(v) @ phi.T)
+        assert set(coupling.by_name.values()) == set(v[1:])
+        flat = make_coupling(taxonomy, "identity", tying, 1.0 if variances is None else variances)
+        assert close(flat.to_core().apply(np.eye(5)), np.diag(v[taxonomy.n_inner :]))
+    subtrees = make_coupling(taxonomy, "tree", "subtree", [2.0, 3.0, 4.0])
+    by_name = subtrees.by_name
+    assert sorted(by_name) == ["a", "b", "c"]
+    G = subtrees.to_core().apply(np.eye(5))
     for k, name in enumerate(taxonomy.classes):
         assert G[k, k] == by_name[name[0]] * (2 if "/" in name else 1)
-    assert make_coupling(taxonomy, "identity", "level", None) == (None, {})
-    assert make_coupling(None, "auto", "level", None) == (None, {})
+    for nothing in (make_coupling(taxonomy, "identity", "level", None), make_coupling(None, "auto", "level", None)):
+        assert nothing.to_core() is None
+        assert nothing.by_name == {}
+
+
+def test_variances_of_functions_are_multiplied():
+    taxonomy = Taxonomy.from_labels(["a/x", "a/y", "b"])
+    factors = np.arange(1.0, taxonomy.n_nodes)
+    tree = make_coupling(taxonomy, "tree", "level", [2.0, 3.0])
+    phi = paths(taxonomy)
+    expected = phi @ np.diag(tree.variances * np.concatenate([[0.0], factors])) @ phi.T
+    assert close(tree.times(factors).to_core().apply(np.eye(3)), expected)
+    flat = make_coupling(None, "auto", "level", None).times(np.array([1.0, 2.0, 4.0]))
+    assert close(flat.to_core().apply(np.eye(3)), np.diag([1.0, 2.0, 4.0]))
 
 
 @pytest.mark.parametrize(

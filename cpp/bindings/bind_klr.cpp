@@ -1,6 +1,9 @@
+#include <pybind11/stl.h>
+
 #include "arrays.hpp"
 #include "choice.hpp"
 #include "execution.hpp"
+#include "kernel_settings.hpp"
 #include "targets.hpp"
 #include "taxolearn/klr/problem.hpp"
 
@@ -8,7 +11,7 @@ namespace taxolearn::python {
 namespace {
 
 const std::map<std::string, Method> methods{
-    {"lbfgs", Method::lbfgs}, {"ncg", Method::nonlinear_cg}, {"newton", Method::newton}};
+    {"lbfgs", Method::lbfgs}, {"ncg", Method::nonlinear_cg}, {"newton", Method::newton}, {"exact", Method::exact}};
 const std::map<std::string, State> states{
     {"auto", State::automatic}, {"coefficients", State::coefficients}, {"weights", State::weights}};
 const std::map<std::string, Precision> precisions{
@@ -33,12 +36,31 @@ py::dict as_dict(Result&& result) {
   out["gap"] = result.gap;
   out["relative_gap"] = result.relative_gap;
   out["algorithm"] = result.algorithm;
+  out["reason"] = result.reason;
+  out["kernel_bytes"] = result.kernel_bytes;
+  out["ranks"] = result.ranks;
   out["state"] = result.state;
   out["precision"] = result.precision;
   out["timings"] = timings;
   out["intercepts"] = py::array_t<double>(static_cast<py::ssize_t>(result.intercepts.size()), result.intercepts.data());
   out["weights"] = as_array(std::move(result.weights));
+  py::list expansions;
+  for (Expansion& expansion : result.expansions)
+    expansions.append(py::make_tuple(expansion.basis, as_array(std::move(expansion.coefficients))));
+  out["expansions"] = expansions;
   return out;
+}
+
+Settings as_settings(const std::string& method, const std::string& state, const std::string& precision, double tol,
+                     int max_iter, int history) {
+  Settings settings;
+  settings.method = choose("method", method, methods);
+  settings.state = choose("state", state, states);
+  settings.precision = choose("precision", precision, precisions);
+  settings.tolerance = tol;
+  settings.max_iterations = max_iter;
+  settings.history = history;
+  return settings;
 }
 
 py::dict fit_linear(const py::object& X, const py::array& targets, Index n_classes, const py::object& sample_weight,
@@ -53,13 +75,7 @@ py::dict fit_linear(const py::object& X, const py::array& targets, Index n_class
   problem.coupling = coupling;
   problem.variance = variance;
   problem.sigma2 = sigma2;
-  Settings settings;
-  settings.method = choose("method", method, methods);
-  settings.state = choose("state", state, states);
-  settings.precision = choose("precision", precision, precisions);
-  settings.tolerance = tol;
-  settings.max_iterations = max_iter;
-  settings.history = history;
+  const Settings settings = as_settings(method, state, precision, tol, max_iter, history);
   Start start;
   start.weights = as_vector<double>("start_weights", start_weights, (input_features(input.view) + 1) * n_classes);
   Result result;
@@ -80,6 +96,54 @@ py::array_t<double> predict_linear(const py::object& X, const py::array& weights
   return out;
 }
 
+py::dict fit_kernels(const std::vector<std::shared_ptr<const Kernel>>& kernels, const std::vector<Index>& kernel_of,
+                     const py::object& X, const py::array& targets, Index n_classes, const py::object& sample_weight,
+                     const Coupling* coupling, double sigma2, const std::string& method, const std::string& state,
+                     const std::string& precision, double tol, int max_iter, int history, const std::string& algorithm,
+                     double memory_limit, Index rank, double rank_tolerance, const py::object& start_predictors,
+                     int n_threads, const py::object& progress) {
+  const Input input = as_input(X);
+  const HeldSoftmax softmax(targets, n_classes, sample_weight);
+  KernelMatrices matrices(kernels, input.view, as_kernel_settings(algorithm, rank, rank_tolerance, memory_limit));
+  Problem problem;
+  problem.X = input.view;
+  problem.likelihood = softmax.likelihood.get();
+  problem.coupling = coupling;
+  problem.sigma2 = sigma2;
+  problem.kernels = &matrices;
+  problem.kernel_of = kernel_of;
+  const Settings settings = as_settings(method, state, precision, tol, max_iter, history);
+  Start start;
+  start.predictors = as_vector<double>("start_predictors", start_predictors, input_rows(input.view) * n_classes);
+  Result result;
+  run(n_threads, progress, [&](const Execution& execution) { result = fit(problem, settings, start, execution); });
+  return as_dict(std::move(result));
+}
+
+py::array_t<double> predict_kernels(const std::vector<std::shared_ptr<const Kernel>>& kernels,
+                                    const std::vector<py::object>& bases, const std::vector<py::array>& coefficients,
+                                    const std::vector<Index>& kernel_of, const Coupling* coupling, const py::object& X,
+                                    const py::object& intercepts, Index n_classes, const std::string& output,
+                                    int n_threads) {
+  require(kernels.size() == bases.size() && kernels.size() == coefficients.size(), "there are ", kernels.size(),
+          " kernels, ", bases.size(), " bases and ", coefficients.size(), " arrays of coefficients");
+  const Input input = as_input(X);
+  std::vector<Input> held;
+  std::vector<Term> terms;
+  for (std::size_t l = 0; l < kernels.size(); ++l) {
+    held.push_back(as_input(bases[l]));
+    terms.push_back({kernels[l], held.back().view, as_matrix<double>("coefficients", coefficients[l])});
+  }
+  const double* const b = as_vector<double>("intercepts", intercepts, n_classes);
+  require(b != nullptr, "intercepts is None, expected an array of ", n_classes, " elements");
+  const Output kind = choose("output", output, outputs);
+  py::array_t<double> out({input_rows(input.view), n_classes});
+  const DenseView<double> to(out.mutable_data(), out.shape(0), out.shape(1));
+  run(n_threads, py::none(),
+      [&](const Execution& execution) { predict(input.view, terms, kernel_of, coupling, b, kind, to, execution); });
+  return out;
+}
+
 }  // namespace
 
 void bind_klr(py::module_& module) {
@@ -92,6 +156,17 @@ void bind_klr(py::module_& module) {
   module.def("predict_linear", &predict_linear, "Predictors, probabilities or their logarithms.", py::kw_only(),
              py::arg("X"), py::arg("weights"), py::arg("intercepts"), py::arg("output") = "predictor",
              py::arg("n_threads") = 1);
+  module.def("fit_kernels", &fit_kernels, "Fits kernel logistic regression with any kernels.", py::kw_only(),
+             py::arg("kernels"), py::arg("kernel_of") = std::vector<Index>(), py::arg("X"), py::arg("targets"),
+             py::arg("n_classes"), py::arg("sample_weight") = py::none(), py::arg("coupling") = py::none(),
+             py::arg("sigma2"), py::arg("method") = "lbfgs", py::arg("state") = "auto", py::arg("precision") = "auto",
+             py::arg("tol") = 1e-6, py::arg("max_iter") = 1000, py::arg("history") = 0, py::arg("algorithm") = "auto",
+             py::arg("memory_limit") = 4e9, py::arg("rank") = 0, py::arg("rank_tolerance") = 1e-3,
+             py::arg("start_predictors") = py::none(), py::arg("n_threads") = 1, py::arg("progress") = py::none());
+  module.def("predict_kernels", &predict_kernels, "The same from kernel expansions.", py::kw_only(), py::arg("kernels"),
+             py::arg("bases"), py::arg("coefficients"), py::arg("kernel_of") = std::vector<Index>(),
+             py::arg("coupling") = py::none(), py::arg("X"), py::arg("intercepts"), py::arg("n_classes"),
+             py::arg("output") = "predictor", py::arg("n_threads") = 1);
 }
 
 }  // namespace taxolearn::python

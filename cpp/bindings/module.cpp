@@ -9,6 +9,8 @@ namespace taxolearn::python {
 void bind_classes(py::module_& module);
 void bind_linear(py::module_& module);
 void bind_softmax(py::module_& module);
+void bind_kernels(py::module_& module);
+void bind_kernel_matrices(py::module_& module);
 void bind_klr(py::module_& module);
 void bind_readers(py::module_& module);
 }  // namespace taxolearn::python
@@ -27,6 +29,8 @@ PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
   taxolearn::python::bind_classes(module);
   taxolearn::python::bind_linear(module);
   taxolearn::python::bind_softmax(module);
+  taxolearn::python::bind_kernels(module);
+  taxolearn::python::bind_kernel_matrices(module);
   taxolearn::python::bind_klr(module);
   taxolearn::python::bind_readers(module);
 }

@@ -25,6 +25,53 @@ class _Linear:
 class LinearSingle(_Linear): ...
 class LinearDouble(_Linear): ...
 
+class Kernel:
+    @property
+    def parameters(self) -> int: ...
+    def matrix(self, X: Any, Y: Any = None, n_threads: int = 1) -> npt.NDArray[np.float64]: ...
+    def diag(self, X: Any) -> npt.NDArray[np.float64]: ...
+    def gradient(self, X: Any, Q: npt.NDArray[np.float64], n_threads: int = 1) -> npt.NDArray[np.float64]: ...
+
+def LinearKernel(variance: float) -> Kernel: ...
+def StationaryKernel(
+    form: str, length_scales: npt.NDArray[np.float64], variance: float, alpha: float = 1.0
+) -> Kernel: ...
+def PolynomialKernel(degree: int, scale: float, offset: float, variance: float) -> Kernel: ...
+def CosineKernel(variance: float) -> Kernel: ...
+def PrecomputedKernel(variance: float) -> Kernel: ...
+def SumKernel(kernels: Sequence[Kernel]) -> Kernel: ...
+def ProductKernel(kernels: Sequence[Kernel]) -> Kernel: ...
+
+class _KernelMatrices:
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        X: Any,
+        algorithm: str = "auto",
+        rank: int = 0,
+        rank_tolerance: float = 1e-3,
+        memory_limit: float = 4e9,
+        n_threads: int = 1,
+    ) -> None: ...
+    @property
+    def algorithm(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def bytes(self) -> float: ...
+    @property
+    def rows(self) -> int: ...
+    def apply(
+        self, S: npt.NDArray[Any], kernel: int = 0, shift: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[Any]: ...
+    def apply_cross(self, X_new: Any, S: npt.NDArray[Any], kernel: int = 0) -> npt.NDArray[Any]: ...
+    def diag(self, kernel: int = 0) -> npt.NDArray[np.float64]: ...
+    def bilinear_grad(self, E: npt.NDArray[Any], F: npt.NDArray[Any], kernel: int = 0) -> npt.NDArray[np.float64]: ...
+    def select(self, rows: Sequence[int]) -> None: ...
+
+class KernelMatricesSingle(_KernelMatrices): ...
+class KernelMatricesDouble(_KernelMatrices): ...
+
 class Softmax:
     def __init__(
         self, targets: npt.NDArray[Any], n_classes: int, weights: npt.NDArray[np.float64] | None = None
@@ -111,6 +158,43 @@ def predict_linear(
     X: Any,
     weights: npt.NDArray[np.float64],
     intercepts: npt.NDArray[np.float64],
+    output: str = "predictor",
+    n_threads: int = 1,
+) -> npt.NDArray[np.float64]: ...
+def fit_kernels(
+    *,
+    kernels: Sequence[Kernel],
+    kernel_of: Sequence[int] = (),
+    X: Any,
+    targets: npt.NDArray[Any],
+    n_classes: int,
+    sample_weight: npt.NDArray[np.float64] | None = None,
+    coupling: Coupling | None = None,
+    sigma2: float,
+    method: str = "lbfgs",
+    state: str = "auto",
+    precision: str = "auto",
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    history: int = 0,
+    algorithm: str = "auto",
+    memory_limit: float = 4e9,
+    rank: int = 0,
+    rank_tolerance: float = 1e-3,
+    start_predictors: npt.NDArray[np.float64] | None = None,
+    n_threads: int = 1,
+    progress: Callable[[int, int, float, float, float], None] | None = None,
+) -> dict[str, Any]: ...
+def predict_kernels(
+    *,
+    kernels: Sequence[Kernel],
+    bases: Sequence[Any],
+    coefficients: Sequence[npt.NDArray[np.float64]],
+    kernel_of: Sequence[int] = (),
+    coupling: Coupling | None = None,
+    X: Any,
+    intercepts: npt.NDArray[np.float64],
+    n_classes: int,
     output: str = "predictor",
     n_threads: int = 1,
 ) -> npt.NDArray[np.float64]: ...

@@ -1,24 +1,63 @@
 """How the functions of the classes go together a priori: from names and numbers to the core's coupling."""
 
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from taxolearn import _core
 from taxolearn._validation import check_choice
 from taxolearn.taxonomy import Taxonomy
 
-__all__ = ["make_coupling"]
+__all__ = ["ClassCoupling", "make_coupling"]
 
 _COUPLINGS = ("auto", "identity", "tree")
 
 
-def make_coupling(
-    taxonomy: Taxonomy | None, coupling: str, tying: Any, variances: Any
-) -> tuple[_core.Coupling | None, dict[str, float]]:
-    """The prior covariance of the classes, None for the identity, and the variances by the names of their groups.
+@dataclass(frozen=True)
+class ClassCoupling:
+    """The prior covariance ``G = R diag(variances) R'`` of the classes, in arrays that can be copied and saved.
 
-    Classes are in the order of ``taxonomy.classes``. Groups of nodes that have no class count under the tree only.
+    ``R`` maps independent functions to those of the classes: the identity, or under a tree the sum over the nodes on
+    the path to a class, with a function for every node but the root. Classes are in the order of the taxonomy.
+
+    Attributes
+    ----------
+    parents : ndarray or None
+        Of the nodes of the tree; None where classes are independent.
+    variances : ndarray or None
+        Of the functions, under a tree with an unused one for the root in front; None means all 1.
+    groups : ndarray or None
+        Which variances are one parameter.
+    by_name : dict
+        Variances by the names of their groups.
+    """
+
+    parents: npt.NDArray[np.int64] | None = None
+    variances: npt.NDArray[np.float64] | None = None
+    groups: npt.NDArray[np.int64] | None = None
+    by_name: dict[str, float] = field(default_factory=dict)
+
+    def to_core(self) -> _core.Coupling | None:
+        """The core's object; None for the identity."""
+        if self.variances is None:
+            return None
+        if self.parents is None:
+            return _core.IndependentCoupling(self.variances, self.groups)
+        return _core.TreeCoupling(_core.Taxonomy(self.parents), self.variances, self.groups)
+
+    def times(self, factors: npt.NDArray[np.float64]) -> "ClassCoupling":
+        """With the variance of every function multiplied by a factor."""
+        if self.parents is not None:
+            factors = np.concatenate([[1.0], factors])
+        return replace(self, variances=factors if self.variances is None else self.variances * factors)
+
+
+def make_coupling(taxonomy: Taxonomy | None, coupling: str, tying: Any, variances: Any) -> ClassCoupling:
+    """The coupling that the estimator's arguments describe.
+
+    Groups of nodes that have no class count under the tree only.
     """
     check_choice("coupling", coupling, _COUPLINGS)
     if taxonomy is None:
@@ -26,20 +65,18 @@ def make_coupling(
             raise ValueError('coupling="tree" needs a taxonomy; give one, or coupling="identity"')
         if variances is not None:
             raise ValueError("variances are those of the nodes of a taxonomy; without one, set the kernel's variance")
-        return None, {}
+        return ClassCoupling()
     groups, names = taxonomy.groups(tying)
     if coupling == "identity":
         if variances is None:
-            return None, {}
+            return ClassCoupling()
         used, groups = np.unique(groups[taxonomy.n_inner :], return_inverse=True)
         names = [names[group] for group in used.tolist()]
     values = _check_variances(variances, names)
     by_name = dict(zip(names, values.tolist(), strict=True))
     if coupling == "identity":
-        return _core.IndependentCoupling(values[groups], groups), by_name
-    return _core.TreeCoupling(
-        _core.Taxonomy(taxonomy.parents), np.where(groups < 0, 0.0, values[groups]), groups
-    ), by_name
+        return ClassCoupling(None, values[groups], groups, by_name)
+    return ClassCoupling(taxonomy.parents, np.where(groups < 0, 0.0, values[groups]), groups, by_name)
 
 
 def _check_variances(variances: Any, names: list[str]) -> Any:

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from taxolearn import _core, decisions
+from taxolearn import decisions
+from taxolearn._class_functions import ClassFunctions, LinearFunctions
+from taxolearn._class_kernels import assign_kernels
+from taxolearn._fitting import FitResult, Problem, Products, fit_functions
+from taxolearn._memory import check_memory_limit
 from taxolearn._progress import fit_progress
 from taxolearn._validation import (
     check_choice,
@@ -23,52 +26,16 @@ from taxolearn._validation import (
     check_weights,
 )
 from taxolearn.coupling import make_coupling
-from taxolearn.kernels import Linear
+from taxolearn.kernels import Kernel, Linear
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = ["FitResult", "KernelLogisticClassifier"]
 
-_METHODS = ("lbfgs", "ncg", "newton")
+_METHODS = ("auto", "lbfgs", "ncg", "newton", "exact")
+_ALGORITHMS = ("auto", "gram", "tiled", "low_rank")
 _STATES = ("auto", "coefficients", "weights")
 _PRECISIONS = ("auto", "single", "double")
 _BATCH = 2**24  # elements of a block of probabilities
-
-
-@dataclass(frozen=True)
-class FitResult:
-    """How a fit went.
-
-    Attributes
-    ----------
-    status : str
-        "converged", "max_iter" (stopped early) or "stalled" (the limit of the arithmetic).
-    iterations, products : int
-        Iterations of the solver and products with the kernel matrix, those of the certificate included.
-    objective : float
-        Penalized negative log likelihood at the fitted model.
-    gap, relative_gap : float
-        Certified in double precision: the objective is above its minimum by at most ``gap``; relative means divided
-        by the objective.
-    algorithm : str
-        How products were computed: "sparse", "dense" or "stored".
-    state : str
-        What the solver worked on: dual "coefficients" or primal "weights".
-    precision : str
-        Precision of the last products: "single" or "double".
-    timings : dict
-        Seconds by phase: setup, products, likelihood, vectors, certificate, total.
-    """
-
-    status: str
-    iterations: int
-    products: int
-    objective: float
-    gap: float
-    relative_gap: float
-    algorithm: str
-    state: str
-    precision: str
-    timings: dict[str, float]
 
 
 class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
@@ -85,8 +52,11 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : Linear, default=None
-        The covariance function; None means ``Linear()``.
+    kernel : Kernel, callable, mapping, list, PerClass, PerNode or PerGroup, default=None
+        The covariance function, one of ``taxolearn.kernels`` or any callable ``k(X, Y)``; None means ``Linear()``. One
+        kernel is shared by all classes. ``PerClass``, and under a tree ``PerNode`` and ``PerGroup``, give kernels of
+        their own; so does a mapping from labels (or names of nodes or groups) to kernels, or a list in the order of
+        ``classes_``.
     taxonomy : Taxonomy, default=None
         The tree of classes. All its leaves are classes of the model, seen in ``y`` or not; labels that lie on inner
         nodes get leaves of their own (``Taxonomy.with_classes``).
@@ -110,12 +80,25 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     max_iter : int, default=1000
         Largest number of iterations. If it is reached, the model is usable and a ``ConvergenceWarning`` says how far
         the fit came.
-    method : {"lbfgs", "ncg", "newton"}, default="lbfgs"
-        Limited-memory BFGS; nonlinear conjugate gradients, which needs the least memory; or Newton steps by linear
-        conjugate gradients, slower, as a cross-check.
+    method : {"auto", "lbfgs", "ncg", "newton", "exact"}, default="auto"
+        Limited-memory BFGS; nonlinear conjugate gradients, which needs the least memory; Newton steps by linear
+        conjugate gradients, slower, as a cross-check; or Newton steps by Cholesky factors, for flat models, in time
+        O(n_classes n_samples^3). "auto" is "lbfgs". ``result_.reason`` says what was chosen and why.
+    algorithm : {"auto", "gram", "tiled", "low_rank"}, default="auto"
+        How to multiply with kernel matrices. "gram" stores them; "tiled" computes their entries anew for each product
+        and needs next to no memory; "low_rank" approximates them by an incomplete Cholesky factorization. "auto" is
+        "gram" where it fits into ``memory_limit``, else "tiled", and "low_rank" if a rank or its tolerance is given.
+        For the linear kernel it uses the features themselves.
+    rank : int, default=None
+        Largest rank of the approximation by "low_rank".
+    rank_tolerance : float, default=None
+        Share of the trace of the kernel matrix at which to stop raising the rank; None means 0 where a rank is given,
+        else 0.001.
+    memory_limit : float or str, default=None
+        Bytes, or a text like "8 GB", that kernel matrices may take; None means half of the machine's memory.
     state : {"auto", "coefficients", "weights"}, default="auto"
         Work on dual coefficients (one per row and class) or on primal weights (one per feature and class, or node);
-        "auto" takes the smaller. Both give the same model.
+        "auto" takes the smaller. Both give the same model. Weights exist for the linear kernel only.
     precision : {"auto", "single", "double"}, default="auto"
         Precision of the products with the inputs. "auto" uses single precision for large problems and changes to double
         when the certificate asks for it. The certificate is always in double precision.
@@ -135,9 +118,12 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     taxonomy_ : Taxonomy or None
         The taxonomy, with a leaf for every label.
     hyperparameters_ : dict
-        Those of the fitted model: "variance", "sigma2" and, under a coupling, "variances" by the name of the group.
+        Those of the fitted model: "kernel" (or "kernels" by name, where they differ), "sigma2" and, under a coupling,
+        "variances" by the name of the group; for the linear kernel also its "variance".
     coef_ : ndarray of shape (n_classes, n_features)
-        Weights of the linear model; there is one row per class, also for two classes.
+        Weights of the linear model; there is one row per class, also for two classes. Only for the linear kernel.
+    expansions_ : list of Expansion
+        For other kernels, one per kernel: the kernel, the rows it is compared with (``basis``) and ``coefficients``.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     result_ : FitResult
@@ -163,7 +149,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Linear | None = None,
+        kernel: Any = None,
         *,
         taxonomy: Taxonomy | None = None,
         coupling: str = "auto",
@@ -173,7 +159,11 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         class_weight: Mapping[Any, float] | str | None = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        method: str = "lbfgs",
+        method: str = "auto",
+        algorithm: str = "auto",
+        rank: int | None = None,
+        rank_tolerance: float | None = None,
+        memory_limit: float | str | None = None,
         state: str = "auto",
         precision: str = "auto",
         warm_start: bool = False,
@@ -191,6 +181,10 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.method = method
+        self.algorithm = algorithm
+        self.rank = rank
+        self.rank_tolerance = rank_tolerance
+        self.memory_limit = memory_limit
         self.state = state
         self.precision = precision
         self.warm_start = warm_start
@@ -200,8 +194,14 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not self._reads_kernel_values()
+        tags.input_tags.pairwise = self._reads_kernel_values()
         return tags
+
+    def _reads_kernel_values(self) -> bool:
+        """Whether X holds kernel values instead of features."""
+        kernel = getattr(self.kernel, "kernel", self.kernel)  # of PerClass and its like
+        return isinstance(kernel, Kernel) and kernel.is_precomputed
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelLogisticClassifier":
         """Fit the model.
@@ -219,9 +219,6 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        kernel = Linear() if self.kernel is None else self.kernel
-        if not isinstance(kernel, Linear):
-            raise TypeError(f"kernel must be a taxolearn.kernels.Linear or None, got {type(kernel).__name__}")
         if not (self.taxonomy is None or isinstance(self.taxonomy, Taxonomy)):
             raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(self.taxonomy).__name__}")
         settings = {
@@ -235,68 +232,93 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         }
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
         verbose = check_number("verbose", verbose, least=0, integer=True)
+        products = self._check_products()
         X, y = check_inputs(self, X, y, reset=True)
         seen, indices = check_labels(y, least=2 if self.taxonomy is None else 1)
         taxonomy = None if self.taxonomy is None else self.taxonomy.with_classes(seen, argument="y")
         unseen = () if taxonomy is None else taxonomy.classes.tolist()
         weights = check_weights(sample_weight, self.class_weight, X, seen, indices, unseen)
-        coupling, variances = make_coupling(taxonomy, self.coupling, self.tying, self.variances)
+        coupling = make_coupling(taxonomy, self.coupling, self.tying, self.variances)
         # The core numbers classes as the taxonomy does; everything here is in sorted order.
         classes, order = seen, np.arange(len(seen))
         if taxonomy is not None:
             order = np.argsort(taxonomy.classes, kind="stable")
             classes = taxonomy.classes[order]
             indices = taxonomy.leaf_index(seen)[indices].astype(np.int32)
-        start = self._start_weights(classes, order, X.shape[1]) if self.warm_start else None
-
+        in_core_order = classes if taxonomy is None else taxonomy.classes
+        class_kernels = assign_kernels(self.kernel, taxonomy, in_core_order, coupling, self.tying)
+        problem = Problem(X, indices, len(classes), weights, class_kernels, order)
+        start = self._start(classes, X.shape[1]) if self.warm_start else None
         with fit_progress(verbose, settings["tol"]) as progress:
-            outcome = _core.fit_linear(
-                X=X,
-                targets=indices,
-                n_classes=len(classes),
-                sample_weight=weights,
-                coupling=coupling,
-                variance=kernel.variance,
-                start_weights=start,
-                progress=progress,
-                **settings,
-            )
+            functions, result = fit_functions(problem, products, start, settings | {"progress": progress})
         self.classes_ = classes
         self.taxonomy_ = taxonomy
-        self.hyperparameters_ = {"variance": kernel.variance, "sigma2": settings["sigma2"]}
-        if variances:
-            self.hyperparameters_["variances"] = variances
-        self.coef_ = outcome.pop("weights").T if taxonomy is None else outcome.pop("weights").take(order, axis=1).T
-        self.intercept_ = outcome.pop("intercepts")[order]
-        self.result_ = FitResult(**outcome)
-        self.n_iter_ = self.result_.iterations
+        self.hyperparameters_ = self._describe(class_kernels.described, settings["sigma2"], coupling.by_name)
+        self._keep(functions)
+        self.result_ = result
+        self.n_iter_ = result.iterations
         self._warn_unless_converged()
         return self
 
-    def _start_weights(
-        self, classes: npt.NDArray[Any], order: npt.NDArray[np.intp], n_features: int
-    ) -> npt.NDArray[np.float64] | None:
-        """Weights of the last fit in the core's layout, if they fit the new problem."""
-        if not hasattr(self, "coef_") or not np.array_equal(self.classes_, classes):
+    def _check_products(self) -> Products:
+        """How products with kernel matrices are to be done."""
+        algorithm = check_choice("algorithm", self.algorithm, _ALGORITHMS)
+        rank, tolerance = self.rank, self.rank_tolerance
+        if rank is not None:
+            rank = check_number("rank", rank, least=1, integer=True)
+        if tolerance is not None:
+            tolerance = check_number("rank_tolerance", tolerance, least=0)
+        if algorithm in ("gram", "tiled") and not (rank is None and tolerance is None):
+            raise ValueError(f'rank and rank_tolerance belong to algorithm="low_rank", got algorithm={algorithm!r}')
+        return Products(algorithm, check_memory_limit(self.memory_limit), rank, tolerance)
+
+    @staticmethod
+    def _describe(kernels: Any, sigma2: float, variances: dict[str, float]) -> dict[str, Any]:
+        out: dict[str, Any] = {"kernels" if isinstance(kernels, dict) else "kernel": kernels, "sigma2": sigma2}
+        if isinstance(kernels, Linear):
+            out["variance"] = kernels.variance
+        return out | ({"variances": variances} if variances else {})
+
+    def _keep(self, functions: ClassFunctions) -> None:
+        """Make the fitted functions attributes."""
+        for name in ("coef_", "expansions_", "_kernel_functions"):
+            self.__dict__.pop(name, None)
+        self.intercept_ = functions.intercept
+        if isinstance(functions, LinearFunctions):
+            self.coef_ = functions.coef
+        else:
+            self.expansions_ = functions.expansions
+            self._kernel_functions = functions
+
+    def _functions(self) -> ClassFunctions:
+        """The fitted functions, from the attributes."""
+        if hasattr(self, "coef_"):
+            return LinearFunctions(self.coef_, self.intercept_)
+        return self._kernel_functions
+
+    def _start(self, classes: npt.NDArray[Any], n_features: int) -> ClassFunctions | None:
+        """Functions of the last fit, if they fit the new problem."""
+        if not hasattr(self, "classes_") or not np.array_equal(self.classes_, classes):
             return None
-        if self.coef_.shape[1] != n_features:
-            return None
-        place = np.argsort(order)
-        return np.concatenate([self.coef_.T[:, place].ravel(), self.intercept_[place]])
+        functions = self._functions()
+        return functions if functions.n_features == n_features else None
 
     def _warn_unless_converged(self) -> None:
         result = self.result_
         reached = f"certified relative gap {result.relative_gap:.1e}, tol={self.tol:g}"
+        if result.status == "converged":
+            return
         if result.status == "max_iter":
             advice = f"Raise max_iter (now {self.max_iter}), or tol if this accuracy is enough."
             what = f"The fit stopped after {result.iterations} iterations ({reached})."
-        elif result.status == "stalled":
+        elif result.gap < 0:
+            what = f"The kernel matrix is not positive semidefinite, so nothing is certified ({reached})."
+            advice = "Add a small number to its diagonal, or use another kernel."
+        else:
             what = f"The fit cannot get closer to the minimum in this arithmetic ({reached})."
             advice = "Raise tol" + (
                 ', or use precision="auto".' if self.precision == "single" else ", or scale the features."
             )
-        else:
-            return
         warnings.warn(f"{what} {advice}", ConvergenceWarning, stacklevel=3)
 
     def _predict(self, X: Any, output: str) -> npt.NDArray[np.float64]:
@@ -305,14 +327,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
 
     def _output(self, X: Any, output: str) -> npt.NDArray[np.float64]:
         """What the model says of checked inputs."""
-        out: npt.NDArray[np.float64] = _core.predict_linear(
-            X=X,
-            weights=np.ascontiguousarray(self.coef_.T),
-            intercepts=self.intercept_,
-            output=output,
-            n_threads=check_threads(self.n_threads),
-        )
-        return out
+        return self._functions().output(X, output, check_threads(self.n_threads))
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Class functions ``u(x)``: shape (n_samples, n_classes); for two classes their difference, (n_samples,)."""

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "predictor_space.hpp"
+#include "taxolearn/klr/kernel_product.hpp"
 
 namespace taxolearn {
 namespace {
@@ -62,14 +63,74 @@ void set_gap(Result& result, double objective, double gap) {
   result.gap = gap;
   if (gap == 0.0) {
     result.relative_gap = 0.0;  // even where the objective is zero: one class, or no weight on any row
+  } else if (gap < 0.0) {
+    // Rounding, or the kernel is not positive semidefinite and nothing is certified: by its size one can tell.
+    result.relative_gap = std::abs(gap) / std::abs(objective);
   } else {
     result.relative_gap = objective > 0.0 ? gap / objective : std::numeric_limits<double>::infinity();
   }
 }
 
+/// The expansions that predict, of every kernel.
+std::vector<Expansion> expand(const Problem& problem, const Matrix<double>& alpha, const Execution& execution) {
+  const bool own = !problem.kernel_of.empty();
+  const KernelColumns columns(problem.kernel_of, problem.kernels->count());
+  Matrix<double> storage;
+  if (own) {
+    storage = Matrix<double>(alpha.rows(), columns.size());
+    for_row_blocks(alpha.rows(), columns.size(), execution, [&](Index first, Index count) {
+      to_kernel_columns(problem.coupling, columns, count, alpha.row(first), storage.row(first));
+    });
+  }
+  const Matrix<double>& functions = own ? storage : coupled(problem, alpha, storage, execution);
+  const auto& factors = problem.kernels->factors(execution);
+  std::vector<Expansion> out(static_cast<std::size_t>(problem.kernels->count()));
+  for (std::size_t l = 0; l < out.size(); ++l) {
+    const Index begin = own ? columns.begin[l] : 0;
+    const Index count = own ? columns.begin[l + 1] - begin : functions.cols();
+    const DenseView<const double> part(functions.data() + begin, functions.rows(), count, functions.cols());
+    if (!factors.empty()) {
+      out[l].basis = factors[l]->pivots;
+      out[l].coefficients = basis_coefficients(*factors[l], part);
+      continue;
+    }
+    out[l].coefficients = Matrix<double>(part.rows, part.cols);
+    for (Index i = 0; i < part.rows; ++i) std::copy(part.row(i), part.row(i) + count, out[l].coefficients.row(i));
+  }
+  return out;
+}
+
+void conclude_with_kernels(const Problem& problem, const Matrix<double>& alpha, Result& result,
+                           const Execution& execution) {
+  result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
+  column_sums(alpha.view(), result.intercepts.data(), execution);
+  for (double& value : result.intercepts) value *= problem.sigma2;
+  result.expansions = expand(problem, alpha, execution);
+  result.ranks.clear();
+  for (const auto& factor : problem.kernels->factors(execution)) result.ranks.push_back(factor->L.cols());
+
+  std::vector<Operator<double>*> operators;
+  for (const auto& each : problem.kernels->certifying_operators(execution)) operators.push_back(each.get());
+  KernelProduct<double> product(problem, std::move(operators));
+  Matrix<double> gradient(alpha.rows(), alpha.cols());
+  product.apply(alpha.data(), gradient.data(), execution);
+  const double square = dot(alpha.data(), gradient.data(), alpha.size(), execution);
+  const double loss = to_residual(problem, gradient, execution);
+  axpy(1.0, alpha.data(), gradient.data(), alpha.size(), execution);
+  Matrix<double> image(alpha.rows(), alpha.cols());
+  product.apply(gradient.data(), image.data(), execution);
+  const double gradient_square = dot(gradient.data(), image.data(), alpha.size(), execution);
+  result.products += 2;
+  set_gap(result, loss + 0.5 * square, 0.5 * gradient_square);
+}
+
 }  // namespace
 
 void conclude(const Problem& problem, const Matrix<double>& alpha, Result& result, const Execution& execution) {
+  if (problem.kernels != nullptr) {
+    conclude_with_kernels(problem, alpha, result, execution);
+    return;
+  }
   const double variance = problem.variance;
   const double sigma2 = problem.sigma2;
   result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);

@@ -2,11 +2,6 @@
 #include "taxolearn/operators/linear.hpp"
 
 namespace taxolearn {
-namespace {
-
-constexpr Index coupled_rows = 16;  // at least, at a time: a tree takes a vector of rows together
-
-}  // namespace
 
 template <class T>
 CoefficientSpace<T>::CoefficientSpace(const Problem& problem, int slots, const Execution& execution, Result& result)
@@ -15,8 +10,17 @@ CoefficientSpace<T>::CoefficientSpace(const Problem& problem, int slots, const E
       coefficients_(static_cast<std::size_t>(slots)),
       images_(static_cast<std::size_t>(slots)) {
   const Stopwatch watch(result.timings.setup);
-  operator_ = make_linear<T>(problem.X, problem.variance, LinearAlgorithm::automatic, execution);
-  result.algorithm = operator_->algorithm();
+  std::vector<Operator<T>*> operators;
+  if (problem.kernels == nullptr) {
+    linear_ = make_linear<T>(problem.X, problem.variance, LinearAlgorithm::automatic, execution);
+    operators.push_back(linear_.get());
+  } else {
+    for (const auto& each : problem.kernels->operators<T>(execution)) operators.push_back(each.get());
+    result.reason = problem.kernels->reason();
+    result.kernel_bytes = problem.kernels->bytes();
+  }
+  product_ = std::make_unique<KernelProduct<T>>(problem, std::move(operators));
+  result.algorithm = product_->algorithm();
   for (auto& slot : coefficients_) slot.resize(static_cast<std::size_t>(alpha_.size()));
   for (auto& slot : images_) slot.resize(static_cast<std::size_t>(alpha_.size()));
 }
@@ -25,28 +29,7 @@ template <class T>
 void CoefficientSpace<T>::multiply(const T* S, T* out) {
   const Stopwatch watch(this->result_.timings.products);
   ++this->result_.products;
-  const DenseView<const T> from(S, alpha_.rows(), alpha_.cols());
-  std::vector<double> sums(static_cast<std::size_t>(alpha_.cols()));
-  column_sums(from, sums.data(), this->execution_);
-  std::vector<T> shift(sums.size());
-  for (std::size_t c = 0; c < sums.size(); ++c) shift[c] = static_cast<T>(this->problem_.sigma2 * sums[c]);
-  const DenseView<T> to(out, alpha_.rows(), alpha_.cols());
-  const Coupling* const coupling = this->problem_.coupling;
-  if (coupling == nullptr) {
-    operator_->apply(from, to, shift.data(), this->execution_);
-    return;
-  }
-  operator_->apply(from, to, nullptr, this->execution_);
-  const Blocks blocks(to.rows, std::max<Index>(coupled_rows, vector_block / to.cols));
-  parallel_for(blocks.number(), this->execution_, [&](Index block) {
-    const Index first = blocks.first(block);
-    coupling->apply(blocks.length(block), to.row(first));
-    for (Index i = first; i < first + blocks.length(block); ++i) {
-      T* const row = to.row(i);
-#pragma omp simd
-      for (Index c = 0; c < to.cols; ++c) row[c] += shift[static_cast<std::size_t>(c)];
-    }
-  });
+  product_->apply(S, out, this->execution_);
 }
 
 template <class T>
@@ -125,9 +108,9 @@ void CoefficientSpace<T>::use_direction(int slot) {
 }
 
 template <class T>
-std::vector<double> CoefficientSpace<T>::kernel_diagonal() const {
-  std::vector<double> diagonal(static_cast<std::size_t>(alpha_.rows()));
-  operator_->diag(diagonal.data());
+Matrix<double> CoefficientSpace<T>::kernel_diagonal() const {
+  Matrix<double> diagonal;
+  product_->diag(diagonal);
   return diagonal;
 }
 

@@ -19,7 +19,9 @@ constexpr int rounds_in_double = 3;  // fresh starts from exact predictors after
 
 // More pairs save few iterations on text (56, 55 and 53 with 3, 5 and 10 of them on 20 newsgroups) but each costs a
 // pass over two n x C arrays; on weights, if these are few, they cost next to nothing.
+// A kernel matrix of n^2 entries costs more than the vectors, and its problems are worse conditioned.
 constexpr int history_of_coefficients = 3;
+constexpr int history_of_kernel_coefficients = 10;
 constexpr int most_history_of_weights = 20;
 
 /// Numbers in a vector of weights, relative to one of coefficients.
@@ -50,8 +52,24 @@ void check(const Problem& problem, const Settings& settings) {
   require(settings.tolerance > 0.0, "tol must be positive, got ", settings.tolerance);
   require(settings.max_iterations >= 0, "max_iter must be at least 0, got ", settings.max_iterations);
   require(settings.history >= 0, "history must be at least 0, got ", settings.history);
-  require(settings.method != Method::newton || settings.state != State::weights,
-          "method \"newton\" works on coefficients; choose state \"coefficients\" or \"auto\"");
+  const bool on_coefficients = settings.method == Method::newton || settings.method == Method::exact;
+  require(!on_coefficients || settings.state != State::weights, "method \"",
+          settings.method == Method::exact ? "exact" : "newton",
+          "\" works on coefficients; choose state \"coefficients\" or \"auto\"");
+  require(settings.method != Method::exact || problem.coupling == nullptr ||
+              dynamic_cast<const IndependentCoupling*>(problem.coupling) != nullptr,
+          "method \"exact\" is for flat models; choose another method, or coupling \"identity\"");
+  require(problem.kernels == nullptr || settings.state != State::weights,
+          "state \"weights\" needs the linear kernel; choose state \"coefficients\" or \"auto\"");
+  if (problem.kernels == nullptr) return;
+  require(problem.kernels->rows() == n, "the kernels have ", problem.kernels->rows(), " rows, expected ", n);
+  const Index factors = factor_count(problem);
+  const auto own = static_cast<Index>(problem.kernel_of.size());
+  require(own == 0 ? problem.kernels->count() == 1 : own == factors, "there are ", problem.kernels->count(),
+          " kernels, assigned to ", own, " functions, expected ", factors);
+  for (const Index l : problem.kernel_of)
+    require(l >= 0 && l < problem.kernels->count(), "a function has kernel ", l, ", expected one of ",
+            problem.kernels->count());
 }
 
 /// A fit in progress: the point, in the chosen state, and what is known about it.
@@ -69,6 +87,7 @@ struct Run {
 
   int history() const {
     if (settings.history > 0) return settings.history;
+    if (problem.kernels != nullptr) return history_of_kernel_coefficients;
     return dual ? history_of_coefficients : history_of_weights(problem);
   }
 
@@ -79,6 +98,7 @@ struct Run {
       case Method::nonlinear_cg:
         return nonlinear_cg_slots;
       case Method::newton:
+      case Method::exact:
         return newton_slots;
     }
     return 0;
@@ -118,6 +138,9 @@ struct Run {
         case Method::newton:
           outcome = newton(space, problem, minimize_settings, report, execution);
           break;
+        case Method::exact:
+          outcome = exact_newton(space, problem, minimize_settings, report, execution);
+          break;
       }
       alpha = std::move(space.coefficients());
     } else {
@@ -147,17 +170,12 @@ struct Run {
   bool worth_another_round() const { return !good() && result.status != Status::max_iter; }
 };
 
-/// -residual at the predictors of given weights. At the optimum these are the coefficients, so they are a good guess of
-/// new ones.
-Matrix<double> guess_coefficients(const Problem& problem, const double* weights, const Execution& execution) {
-  const Likelihood& likelihood = *problem.likelihood;
-  const Index d = input_features(problem.X);
-  Matrix<double> alpha(likelihood.rows(), likelihood.classes());
-  predict(problem.X, DenseView<const double>(weights, d, alpha.cols()), weights + d * alpha.cols(), Output::predictor,
-          alpha.view(), execution);
+/// -residual at given predictors. At the optimum these are the coefficients, so they are a good guess of new ones.
+Matrix<double> guess_coefficients(const Problem& problem, Matrix<double>&& predictors, const Execution& execution) {
+  Matrix<double> alpha = std::move(predictors);
   const Blocks blocks(alpha.rows(), 64);
   parallel_for(blocks.number(), execution, [&](Index block) {
-    likelihood.residual(blocks.first(block), blocks.length(block), alpha.row(blocks.first(block)));
+    problem.likelihood->residual(blocks.first(block), blocks.length(block), alpha.row(blocks.first(block)));
   });
   for (Index k = 0; k < alpha.size(); ++k) alpha.data()[k] = -alpha.data()[k];
   return alpha;
@@ -169,11 +187,18 @@ void prepare(Run& run, const Start& start) {
   const Index n = problem.likelihood->rows();
   const Index classes = problem.likelihood->classes();
   const Index d = input_features(problem.X);
-  if (start.coefficients != nullptr) {
-    run.alpha = Matrix<double>(n, classes);
-    std::copy(start.coefficients, start.coefficients + n * classes, run.alpha.data());
+  require(start.weights == nullptr || problem.kernels == nullptr, "weights to start from need the linear kernel");
+  if (start.coefficients != nullptr || start.predictors != nullptr) {
+    Matrix<double> given(n, classes);
+    const double* const from = start.coefficients != nullptr ? start.coefficients : start.predictors;
+    std::copy(from, from + n * classes, given.data());
+    run.alpha =
+        start.coefficients != nullptr ? std::move(given) : guess_coefficients(problem, std::move(given), run.execution);
   } else if (start.weights != nullptr && (run.dual || problem.coupling != nullptr)) {
-    run.alpha = guess_coefficients(problem, start.weights, run.execution);
+    Matrix<double> u(n, classes);
+    predict(problem.X, DenseView<const double>(start.weights, d, classes), start.weights + d * classes,
+            Output::predictor, u.view(), run.execution);
+    run.alpha = guess_coefficients(problem, std::move(u), run.execution);
   } else if (start.weights != nullptr) {
     const double sigma = problem.sigma2 > 0.0 ? 1.0 / std::sqrt(problem.sigma2) : 0.0;
     run.weights.assign(start.weights, start.weights + (d + 1) * classes);
@@ -190,7 +215,8 @@ void prepare(Run& run, const Start& start) {
 
 State choose_state(const Problem& problem, const Settings& settings) {
   if (settings.state != State::automatic) return settings.state;
-  if (settings.method == Method::newton) return State::coefficients;
+  if (settings.method == Method::newton || settings.method == Method::exact || problem.kernels != nullptr)
+    return State::coefficients;
   return relative_size(problem) < 1.0 ? State::weights : State::coefficients;
 }
 
@@ -200,10 +226,12 @@ Result fit(const Problem& problem, const Settings& settings, const Start& start,
   Run run{problem, settings, execution, state == State::coefficients, {}, {}, {}};
   run.result.state = run.dual ? "coefficients" : "weights";
   prepare(run, start);
-  const double work =
-      static_cast<double>(input_entries(problem.X)) * static_cast<double>(problem.likelihood->classes());
+  const double entries =
+      problem.kernels == nullptr ? static_cast<double>(input_entries(problem.X)) : 0.5 * problem.kernels->work();
+  const double work = entries * static_cast<double>(problem.likelihood->classes());
   const bool single =
-      settings.precision == Precision::single || (settings.precision == Precision::automatic && work >= single_pays);
+      settings.precision == Precision::single ||
+      (settings.precision == Precision::automatic && work >= single_pays && settings.method != Method::exact);
   bool more = true;
   if (single) {
     run.minimize<float>();

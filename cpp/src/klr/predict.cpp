@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/klr/kernel_product.hpp"
 #include "taxolearn/klr/problem.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 
@@ -9,6 +10,19 @@ namespace taxolearn {
 namespace {
 
 constexpr Index rows_per_block = 64;
+constexpr Index basis_per_tile = 256;
+
+using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Map = Eigen::Map<RowMajor, Eigen::Unaligned, Eigen::OuterStride<>>;
+using ConstMap = Eigen::Map<const RowMajor, Eigen::Unaligned, Eigen::OuterStride<>>;
+
+/// Adds the intercepts to predictors (count x C) and turns them into what is asked for.
+void finish(Index count, Index classes, const double* intercepts, Output output, double* u) {
+  for (Index i = 0; i < count; ++i)
+    Eigen::Map<Eigen::ArrayXd>(u + i * classes, classes) += Eigen::Map<const Eigen::ArrayXd>(intercepts, classes);
+  if (output == Output::probability) softmax_rows(count, classes, u);
+  if (output == Output::log_probability) log_softmax_rows(count, classes, u);
+}
 
 }  // namespace
 
@@ -27,12 +41,58 @@ void predict(const InputView& X, DenseView<const double> weights, const double* 
     scratch.resize(static_cast<std::size_t>(count * out.cols));
     const DenseView<double> part(scratch.data(), count, out.cols);
     expand_rows(X, first, weights, part);
-    for (Index i = 0; i < count; ++i) {
-      Eigen::Map<Eigen::ArrayXd>(part.row(i), part.cols) += Eigen::Map<const Eigen::ArrayXd>(intercepts, part.cols);
-    }
-    if (output == Output::probability) softmax_rows(count, out.cols, part.data);
-    if (output == Output::log_probability) log_softmax_rows(count, out.cols, part.data);
+    finish(count, out.cols, intercepts, output, part.data);
     std::copy(scratch.begin(), scratch.end(), out.row(first));
+  });
+}
+
+void predict(const InputView& X, const std::vector<Term>& terms, const std::vector<Index>& kernel_of,
+             const Coupling* coupling, const double* intercepts, Output output, DenseView<double> out,
+             const Execution& execution) {
+  require(!terms.empty(), "there is no kernel to predict with");
+  require(out.stride == out.cols, "out must be contiguous");
+  const KernelColumns columns(kernel_of, static_cast<Index>(terms.size()));
+  const bool own = !kernel_of.empty();
+  const Index width = own ? columns.size() : out.cols;
+  require(!own || width == (coupling == nullptr ? out.cols : coupling->factors()), "kernels are assigned to ", width,
+          " functions, expected ", coupling == nullptr ? out.cols : coupling->factors());
+  const InputRows rows{X, {}};
+  std::vector<std::unique_ptr<KernelEntries<double>>> entries;
+  std::vector<InputRows> bases;
+  bases.reserve(terms.size());
+  for (std::size_t l = 0; l < terms.size(); ++l) {
+    const Term& term = terms[l];
+    const Index functions = own ? columns.begin[l + 1] - columns.begin[l] : width;
+    require_shape("coefficients", term.coefficients, input_rows(term.basis), functions);
+    bases.push_back(InputRows{term.basis, {}});
+    entries.push_back(kernel_entries<double>(*term.kernel, rows, bases.back(), execution));
+  }
+  const Blocks blocks(out.rows, rows_per_block);
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    thread_local Buffer<double> tile, functions, classes;
+    const Index first = blocks.first(block);
+    const Index count = blocks.length(block);
+    tile.resize(static_cast<std::size_t>(count * basis_per_tile));
+    functions.assign(static_cast<std::size_t>(count * width), 0.0);
+    for (std::size_t l = 0; l < terms.size(); ++l) {
+      const DenseView<const double>& A = terms[l].coefficients;
+      Map sum(functions.data() + (own ? columns.begin[l] : 0), count, A.cols, Eigen::OuterStride<>(width));
+      const Blocks tiles(A.rows, basis_per_tile);
+      for (Index t = 0; t < tiles.number(); ++t) {
+        const DenseView<double> part(tile.data(), count, tiles.length(t));
+        entries[l]->block(first, tiles.first(t), part);
+        sum.noalias() += ConstMap(part.data, count, part.cols, Eigen::OuterStride<>(part.stride)) *
+                         ConstMap(A.row(tiles.first(t)), part.cols, A.cols, Eigen::OuterStride<>(A.stride));
+      }
+    }
+    classes.resize(static_cast<std::size_t>(count * out.cols));
+    if (own) {
+      from_kernel_columns(coupling, columns, count, functions.data(), classes.data());
+    } else {
+      std::copy(functions.begin(), functions.end(), classes.begin());
+    }
+    finish(count, out.cols, intercepts, output, classes.data());
+    std::copy(classes.begin(), classes.end(), out.row(first));
   });
 }
 

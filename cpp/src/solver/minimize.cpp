@@ -123,8 +123,9 @@ bool Convergence::done(MinimizeResult& result) {
     result.status = Status::stalled;
     return true;
   }
-  if (result.gap <= settings_.tolerance * std::abs(result.objective)) {
-    result.status = Status::converged;
+  const double allowed = settings_.tolerance * std::abs(result.objective);
+  if (result.gap <= allowed) {  // a squared norm below zero: rounding if it is small, else not a norm
+    result.status = result.gap >= -allowed ? Status::converged : Status::stalled;
     return true;
   }
   const double worth_counting = worth * settings_.tolerance * std::abs(result.objective);

@@ -6,7 +6,8 @@
 
 namespace taxolearn {
 
-/// From coefficients alpha (n x C): weights variance X^T alpha G, intercepts sigma2 1^T alpha. Two products.
+/// From coefficients alpha (n x C). Linear kernel: weights variance X^T alpha G. Others: expansions, of alpha G or,
+/// with own kernels, of the columns of alpha R. Intercepts sigma2 1^T alpha. Two products.
 void conclude(const Problem& problem, const Matrix<double>& alpha, Result& result, const Execution& execution);
 
 /// From a point in the space of weights, W (d x columns of R) followed by b (C): weights sqrt(variance) W R^T,

@@ -1,10 +1,11 @@
 // Kernel logistic regression: what to solve, how, and what came out.
 //
-//   Phi(alpha) = f(u) + 1/2 alpha . u,   u = K alpha = M alpha G + sigma2 1 1^T alpha,   M = variance X X^T,
+//   Phi(alpha) = f(u) + 1/2 alpha . u,   u = K alpha = M alpha G + sigma2 1 1^T alpha,
 //
-// with f the likelihood's loss and G = R R^T the coupling of the classes (the identity for a flat model). In weights:
-// u = sqrt(variance) X W R^T + sigma 1 b^T and Phi = f(u) + 1/2 |W|^2 + 1/2 |b|^2; W has a column per column of R, b an
-// element per class. The coupling acts on classes, M on rows: products cost C columns of M, whatever R is.
+// with f the likelihood's loss, M the kernel matrix of the inputs and G = R R^T the coupling of the classes (the
+// identity for a flat model). The columns of R may have kernels of their own (kernel_product.hpp). The linear kernel M
+// = variance X X^T has a second form, in weights: u = sqrt(variance) X W R^T + sigma 1 b^T and Phi = f(u) + 1/2 |W|^2 +
+// 1/2 |b|^2; W has a column per column of R, b an element per class.
 #pragma once
 
 #include <string>
@@ -15,6 +16,7 @@
 #include "taxolearn/classes/coupling.hpp"
 #include "taxolearn/likelihood/likelihood.hpp"
 #include "taxolearn/operators/input.hpp"
+#include "taxolearn/operators/kernel_matrices.hpp"
 #include "taxolearn/solver/minimize.hpp"
 
 namespace taxolearn {
@@ -25,6 +27,8 @@ struct Problem {
   double variance = 1.0;                   ///< of the linear kernel, > 0
   double sigma2 = 1.0;                     ///< prior variance of the intercepts, >= 0; 0 means no intercepts
   const Coupling* coupling = nullptr;      ///< of the C classes; null: the identity
+  KernelMatrices* kernels = nullptr;       ///< over X; null: the linear kernel
+  std::vector<Index> kernel_of = {};       ///< which of these each column of R has; empty: there is one, for all
 };
 
 /// Columns of R.
@@ -32,11 +36,16 @@ inline Index factor_count(const Problem& problem) {
   return problem.coupling == nullptr ? problem.likelihood->classes() : problem.coupling->factors();
 }
 
-enum class Method { lbfgs, nonlinear_cg, newton };
+enum class Method {
+  lbfgs,
+  nonlinear_cg,
+  newton,  ///< linear systems by conjugate gradients
+  exact,   ///< Newton with linear systems by Cholesky factors: O(C n^3), flat models only
+};
 
 /// The vectors that the solver works on. Both give the same iterates, up to rounding.
 enum class State {
-  automatic,     ///< the smaller one
+  automatic,     ///< the smaller one; coefficients unless the kernel is linear
   coefficients,  ///< alpha, n x C, in the kernel's metric
   weights,       ///< W, d x columns of R, and b
 };
@@ -57,9 +66,10 @@ struct Settings {
   int history = 0;  ///< pairs of L-BFGS; 0: few where a vector is n x C with its image, more where it is small
 };
 
-/// Where to begin. Both null: at zero.
+/// Where to begin. All null: at zero.
 struct Start {
   const double* coefficients = nullptr;  ///< alpha, n x C
+  const double* predictors = nullptr;    ///< u at the rows, n x C: coefficients are guessed from the residuals
   const double* weights = nullptr;       ///< coef (d x C) followed by the intercepts (C)
 };
 
@@ -73,6 +83,13 @@ struct Timings {
   double total = 0.0;
 };
 
+/// Functions u_k(x) = sum_i coefficients[i, k] k_l(x, x_i) over some rows of the inputs: what prediction needs of
+/// kernel l.
+struct Expansion {
+  std::vector<Index> basis;     ///< rows of X; empty: all
+  Matrix<double> coefficients;  ///< basis x functions
+};
+
 struct Result {
   Status status = Status::max_iter;
   int iterations = 0;
@@ -80,12 +97,16 @@ struct Result {
   double objective = 0.0;     ///< Phi at the weights returned
   double gap = 0.0;           ///< certified in double precision: Phi - min Phi <= gap
   double relative_gap = 0.0;  ///< gap / objective
-  std::string algorithm;      ///< of the kernel products: sparse, dense or stored
+  std::string algorithm;      ///< of the kernel products: sparse, dense, stored, gram, tiled or low_rank
+  std::string reason;         ///< why this one; empty for the linear kernel
+  double kernel_bytes = 0.0;  ///< of stored kernel matrices or their factors
+  std::vector<Index> ranks;   ///< of the factors, under low_rank
   std::string state;          ///< coefficients or weights
   std::string precision;      ///< of the last products: single or double
   Timings timings;
-  Matrix<double> weights;  ///< d x C: u(x) = weights^T x + intercepts
+  Matrix<double> weights;  ///< d x C: u(x) = weights^T x + intercepts; of the linear kernel only
   std::vector<double> intercepts;
+  std::vector<Expansion> expansions;  ///< per kernel, else
 };
 
 /// What a problem of this kind means by `automatic`.
@@ -100,5 +121,18 @@ enum class Output { predictor, probability, log_probability };
 /// out (rows of X x C) = u(x) = weights^T x + intercepts, or its softmax, or the logarithm of that.
 void predict(const InputView& X, DenseView<const double> weights, const double* intercepts, Output output,
              DenseView<double> out, const Execution& execution);
+
+/// A kernel expansion to predict with: the kernel, the inputs of its basis, and coefficients.
+struct Term {
+  std::shared_ptr<const Kernel> kernel;
+  InputView basis;
+  DenseView<const double> coefficients;  ///< rows of the basis x functions
+};
+
+/// The same from kernel expansions. With one term its functions are those of the classes; with several, all functions
+/// together are those of the columns of R, in the order of their kernels.
+void predict(const InputView& X, const std::vector<Term>& terms, const std::vector<Index>& kernel_of,
+             const Coupling* coupling, const double* intercepts, Output output, DenseView<double> out,
+             const Execution& execution);
 
 }  // namespace taxolearn

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "taxolearn/klr/kernel_product.hpp"
 #include "taxolearn/klr/problem.hpp"
 #include "taxolearn/operators/operator.hpp"
 #include "taxolearn/solver/space.hpp"
@@ -63,8 +64,8 @@ class CoefficientSpace final : public PredictorSpace<T> {
   /// Makes the vector in a slot, written from outside with its image, the direction.
   void use_direction(int slot);
 
-  /// M_ii.
-  std::vector<double> kernel_diagonal() const;
+  /// The diagonal of K, n x C.
+  Matrix<double> kernel_diagonal() const;
 
  protected:
   const T* image() const override { return images_[static_cast<std::size_t>(direction_)].data(); }
@@ -72,7 +73,8 @@ class CoefficientSpace final : public PredictorSpace<T> {
  private:
   void multiply(const T* S, T* out);
 
-  std::unique_ptr<Operator<T>> operator_;
+  std::unique_ptr<Operator<T>> linear_;  ///< where the kernel is linear
+  std::unique_ptr<KernelProduct<T>> product_;
   Matrix<double> alpha_;
   std::vector<Buffer<T>> coefficients_;  ///< per slot, n x C
   std::vector<Buffer<T>> images_;        ///< K times these

@@ -31,6 +31,9 @@ class Likelihood {
   virtual Index rows() const = 0;
   virtual Index classes() const = 0;
 
+  /// The weight s_i of a row's loss.
+  virtual double row_weight(Index i) const = 0;
+
   /// Replaces predictors u by the residual df/du; returns the sum of the losses.
   virtual double residual(Index first, Index count, double* u) const = 0;
 

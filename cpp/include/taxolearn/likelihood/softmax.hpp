@@ -28,6 +28,7 @@ class Softmax final : public Likelihood {
 
   Index rows() const override { return rows_; }
   Index classes() const override { return classes_; }
+  double row_weight(Index i) const override { return weight(i); }
   double residual(Index first, Index count, double* u) const override;
   LinePoint line(Index first, Index count, double* u, const double* du) const override;
   void curve(Index first, Index count, double* u) const override;

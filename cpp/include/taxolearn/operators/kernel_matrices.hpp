@@ -1,0 +1,83 @@
+// The kernel matrices M_0 .. M_{L-1} of a model over the same inputs, and how products with them are done:
+//
+//   gram      stored, two to an n x n square: 2 n^2 flops a column
+//   tiled     computed anew, tile by tile, for every product: next to no memory
+//   low_rank  L L^T + diagonal by an incomplete Cholesky factorization: n r numbers; an approximation, never chosen
+//             unasked
+//
+// Automatic means gram where it fits into the memory granted, else tiled.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "taxolearn/operators/kernel.hpp"
+#include "taxolearn/operators/low_rank.hpp"
+#include "taxolearn/operators/operator.hpp"
+
+namespace taxolearn {
+
+enum class KernelAlgorithm { automatic, gram, tiled, low_rank };
+
+struct KernelSettings {
+  KernelAlgorithm algorithm = KernelAlgorithm::automatic;
+  double memory_limit = 4e9;  ///< bytes that stored matrices may take
+  Index rank = 0;             ///< of low_rank, at most; 0: as the tolerance asks
+  double tolerance = 1e-3;    ///< of low_rank: share of the trace that may be missing
+};
+
+template <class T>
+using Operators = std::vector<std::unique_ptr<Operator<T>>>;
+
+class KernelMatrices {
+ public:
+  /// A view: the inputs must outlive it. Nothing is computed yet.
+  KernelMatrices(std::vector<std::shared_ptr<const Kernel>> kernels, const InputView& X,
+                 const KernelSettings& settings);
+
+  Index rows() const { return input_rows(X_); }
+  Index count() const { return static_cast<Index>(kernels_.size()); }
+  const InputView& inputs() const { return X_; }
+
+  /// Flops of a product per column, about.
+  double work() const;
+
+  /// One operator per kernel, in precision T, for the products of the iterations. Kept until another precision is asked
+  /// for, so that only one copy of a stored matrix lives at a time.
+  template <class T>
+  const Operators<T>& operators(const Execution& execution);
+
+  /// Operators in double precision that need no stored matrix beyond those that are there already.
+  const Operators<double>& certifying_operators(const Execution& execution);
+
+  /// The factorizations, under low_rank; else empty.
+  const std::vector<std::shared_ptr<const LowRankFactor>>& factors(const Execution& execution);
+
+  /// What `automatic` became at the last call of operators(), and why.
+  KernelAlgorithm algorithm() const { return chosen_; }
+  const std::string& reason() const { return reason_; }
+  double bytes() const { return bytes_; }  ///< of the stored matrices or factors
+
+ private:
+  void choose(std::size_t size_of_number);
+  template <class T>
+  Operators<T> make(const Execution& execution);
+  template <class T>
+  Operators<T>& kept();
+
+  std::vector<std::shared_ptr<const Kernel>> kernels_;
+  InputView X_;
+  KernelSettings settings_;
+  KernelAlgorithm chosen_;
+  std::string reason_;
+  double bytes_ = 0.0;
+  Operators<float> single_;
+  Operators<double> double_;
+  Operators<double> certifying_;
+  std::vector<std::shared_ptr<const LowRankFactor>> factors_;
+};
+
+const char* algorithm_name(KernelAlgorithm algorithm);
+
+}  // namespace taxolearn

@@ -1,0 +1,142 @@
+#include "taxolearn/operators/kernel_matrices.hpp"
+
+#include <cmath>
+#include <sstream>
+
+#include "taxolearn/base/check.hpp"
+#include "taxolearn/operators/gram.hpp"
+#include "taxolearn/operators/tiled.hpp"
+
+namespace taxolearn {
+namespace {
+
+std::string in_gigabytes(double bytes) {
+  std::ostringstream text;
+  text.precision(2);
+  text << std::fixed << bytes / 1e9 << " GB";
+  return text.str();
+}
+
+}  // namespace
+
+const char* algorithm_name(KernelAlgorithm algorithm) {
+  switch (algorithm) {
+    case KernelAlgorithm::automatic:
+      return "auto";
+    case KernelAlgorithm::gram:
+      return "gram";
+    case KernelAlgorithm::tiled:
+      return "tiled";
+    case KernelAlgorithm::low_rank:
+      return "low_rank";
+  }
+  return "unknown";
+}
+
+KernelMatrices::KernelMatrices(std::vector<std::shared_ptr<const Kernel>> kernels, const InputView& X,
+                               const KernelSettings& settings)
+    : kernels_(std::move(kernels)), X_(X), settings_(settings), chosen_(settings.algorithm) {
+  require(!kernels_.empty(), "there is no kernel, expected at least one");
+  for (const auto& kernel : kernels_) require(kernel != nullptr, "a kernel is missing");
+  require(settings.memory_limit >= 0.0, "memory_limit must be at least 0, got ", settings.memory_limit);
+  require(settings.rank >= 0, "rank must be at least 0, got ", settings.rank);
+  require(std::isfinite(settings.tolerance) && settings.tolerance >= 0.0,
+          "rank_tolerance must be finite and at least 0, got ", settings.tolerance);
+}
+
+double KernelMatrices::work() const {
+  const auto n = static_cast<double>(rows());
+  return settings_.algorithm == KernelAlgorithm::low_rank && settings_.rank > 0
+             ? 4.0 * n * static_cast<double>(std::min(settings_.rank, rows()))
+             : 2.0 * n * n;
+}
+
+void KernelMatrices::choose(std::size_t size_of_number) {
+  if (settings_.algorithm == KernelAlgorithm::low_rank) {
+    chosen_ = KernelAlgorithm::low_rank;
+    reason_ = "low_rank was asked for";
+    return;
+  }
+  const double bytes = gram_bytes(rows(), count(), size_of_number);
+  const std::string size = std::to_string(count()) + (count() == 1 ? " kernel matrix" : " kernel matrices") + " of " +
+                           std::to_string(rows()) + " rows take " + in_gigabytes(bytes);
+  if (settings_.algorithm != KernelAlgorithm::automatic) {
+    chosen_ = settings_.algorithm;
+    reason_ = std::string(algorithm_name(chosen_)) + " was asked for; " + size;
+  } else if (bytes <= settings_.memory_limit) {
+    chosen_ = KernelAlgorithm::gram;
+    reason_ = size + ", within memory_limit (" + in_gigabytes(settings_.memory_limit) + ")";
+  } else {
+    chosen_ = KernelAlgorithm::tiled;
+    reason_ = size + ", more than memory_limit (" + in_gigabytes(settings_.memory_limit) +
+              "): their entries are computed anew for every product; low_rank is a faster approximation";
+  }
+  bytes_ = chosen_ == KernelAlgorithm::gram ? bytes : 0.0;
+}
+
+template <>
+Operators<float>& KernelMatrices::kept<float>() {
+  return single_;
+}
+template <>
+Operators<double>& KernelMatrices::kept<double>() {
+  return double_;
+}
+
+template <class T>
+Operators<T> KernelMatrices::make(const Execution& execution) {
+  if (chosen_ == KernelAlgorithm::gram) return make_gram<T>(kernels_, X_, execution);
+  Operators<T> out;
+  if (chosen_ == KernelAlgorithm::low_rank) {
+    factors(execution);
+    bytes_ = 0.0;
+    for (std::size_t l = 0; l < kernels_.size(); ++l) {
+      out.push_back(std::make_unique<LowRank<T>>(kernels_[l], X_, factors_[l], execution));
+      bytes_ += static_cast<double>(factors_[l]->L.size()) * sizeof(double);
+    }
+    return out;
+  }
+  for (const auto& kernel : kernels_) out.push_back(std::make_unique<Tiled<T>>(kernel, X_, execution));
+  return out;
+}
+
+template <class T>
+const Operators<T>& KernelMatrices::operators(const Execution& execution) {
+  if (!kept<T>().empty()) return kept<T>();
+  single_.clear();
+  double_.clear();
+  certifying_.clear();
+  choose(sizeof(T));
+  kept<T>() = make<T>(execution);
+  return kept<T>();
+}
+
+const Operators<double>& KernelMatrices::certifying_operators(const Execution& execution) {
+  if (!double_.empty()) return double_;
+  if (!certifying_.empty()) return certifying_;
+  for (std::size_t l = 0; l < kernels_.size(); ++l) {
+    if (chosen_ == KernelAlgorithm::low_rank) {
+      certifying_.push_back(std::make_unique<LowRank<double>>(kernels_[l], X_, factors(execution)[l], execution));
+    } else {
+      certifying_.push_back(std::make_unique<Tiled<double>>(kernels_[l], X_, execution));
+    }
+  }
+  return certifying_;
+}
+
+const std::vector<std::shared_ptr<const LowRankFactor>>& KernelMatrices::factors(const Execution& execution) {
+  if (settings_.algorithm != KernelAlgorithm::low_rank || !factors_.empty()) return factors_;
+  const Index most = settings_.rank > 0 ? std::min(settings_.rank, rows()) : rows();
+  std::vector<std::shared_ptr<const LowRankFactor>> made;
+  for (const auto& kernel : kernels_) {
+    made.push_back(std::make_shared<const LowRankFactor>(
+        incomplete_cholesky(*kernel, InputRows{X_, {}}, most, settings_.tolerance, execution)));
+  }
+  factors_ = std::move(made);
+  return factors_;
+}
+
+template const Operators<float>& KernelMatrices::operators<float>(const Execution&);
+template const Operators<double>& KernelMatrices::operators<double>(const Execution&);
+
+}  // namespace taxolearn

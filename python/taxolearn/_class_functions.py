@@ -1,0 +1,134 @@
+"""The functions of the classes in a fitted model: what is left of a fit, and how to predict with it."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import gen_batches
+
+from taxolearn import _core
+from taxolearn.coupling import ClassCoupling
+from taxolearn.kernels import Kernel
+
+__all__ = ["ClassFunctions", "Expansion", "KernelFunctions", "LinearFunctions", "MatrixFunctions"]
+
+Floats = npt.NDArray[np.float64]
+
+_BATCH = 2**24  # kernel values that a Python function computes at once
+
+
+class ClassFunctions(Protocol):
+    """Functions of the classes, in the order of ``classes_``."""
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def intercept(self) -> Floats: ...
+
+    @property
+    def expansions(self) -> "list[Expansion]":
+        """Empty for linear functions."""
+
+    def output(self, X: Any, output: str, n_threads: int) -> Floats:
+        """Predictors of checked inputs, their softmax ("probability") or the logarithm of that ("log_probability")."""
+
+
+@dataclass(frozen=True)
+class LinearFunctions:
+    """``u(x) = coef x + intercept``."""
+
+    coef: Floats
+    intercept: Floats
+
+    @property
+    def n_features(self) -> int:
+        return int(self.coef.shape[1])
+
+    @property
+    def expansions(self) -> "list[Expansion]":
+        return []
+
+    def output(self, X: Any, output: str, n_threads: int) -> Floats:
+        return _core.predict_linear(
+            X=X,
+            weights=np.ascontiguousarray(self.coef.T),
+            intercepts=self.intercept,
+            output=output,
+            n_threads=n_threads,
+        )
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Functions ``sum_i coefficients[i] kernel(x, basis[i])``.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel.
+    basis : array or sparse matrix of shape (n_basis, n_features), or None
+        Training rows: all of them, or the pivots of a low rank approximation; None if kernel values are given.
+    coefficients : ndarray of shape (n_basis, n_functions)
+        One column per class, or with kernels of their own, per function that has this kernel.
+    """
+
+    kernel: Kernel
+    basis: Any
+    coefficients: Floats
+
+
+@dataclass(frozen=True)
+class KernelFunctions:
+    """Expansions in kernels that the core knows. ``order`` takes classes from the core's order to ours."""
+
+    expansions: list[Expansion]
+    kernel_of: list[int]
+    coupling: ClassCoupling
+    intercept: Floats
+    order: npt.NDArray[np.intp]
+
+    @property
+    def n_features(self) -> int:
+        return int(self.expansions[0].basis.shape[1])
+
+    def output(self, X: Any, output: str, n_threads: int) -> Floats:
+        intercept = np.empty_like(self.intercept)
+        intercept[self.order] = self.intercept
+        out: Floats = _core.predict_kernels(
+            kernels=[expansion.kernel.to_core() for expansion in self.expansions],
+            bases=[expansion.basis for expansion in self.expansions],
+            coefficients=[expansion.coefficients for expansion in self.expansions],
+            kernel_of=self.kernel_of,
+            coupling=self.coupling.to_core() if self.kernel_of else None,
+            X=X,
+            intercepts=intercept,
+            n_classes=len(intercept),
+            output=output,
+            n_threads=n_threads,
+        )
+        return out if np.array_equal(self.order, np.arange(len(self.order))) else out[:, self.order]
+
+
+@dataclass(frozen=True)
+class MatrixFunctions:
+    """One expansion in a kernel whose values come from outside: a matrix that the user gives, or a Python function."""
+
+    expansions: list[Expansion]
+    intercept: Floats
+
+    @property
+    def n_features(self) -> int:
+        (expansion,) = self.expansions
+        return int(expansion.coefficients.shape[0] if expansion.basis is None else expansion.basis.shape[1])
+
+    def output(self, X: Any, output: str, n_threads: int) -> Floats:
+        (expansion,) = self.expansions
+        kernel, basis, coefficients = expansion.kernel, expansion.basis, expansion.coefficients
+        if basis is None:
+            return LinearFunctions(kernel.split()[0] * coefficients.T, self.intercept).output(X, output, n_threads)
+        linear = LinearFunctions(coefficients.T, self.intercept)
+        batches = gen_batches(X.shape[0], max(1, _BATCH // basis.shape[0]))
+        parts = [linear.output(kernel(X[rows], basis, n_threads=n_threads), output, n_threads) for rows in batches]
+        return np.concatenate(parts)

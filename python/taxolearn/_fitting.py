@@ -1,0 +1,248 @@
+"""From checked arguments to the core's fit and back: which of its solvers and products a problem gets."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn import _core
+from taxolearn._class_functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
+from taxolearn._class_kernels import ClassKernels
+from taxolearn._kernel_checks import check_positive_semidefinite
+from taxolearn.kernels import Kernel, Linear, Precomputed
+
+__all__ = ["FitResult", "Problem", "Products", "fit_functions"]
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """How a fit went.
+
+    Attributes
+    ----------
+    status : str
+        "converged", "max_iter" (stopped early) or "stalled" (the limit of the arithmetic).
+    iterations, products : int
+        Iterations of the solver and products with the kernel matrix, those of the certificate included.
+    objective : float
+        Penalized negative log likelihood at the fitted model.
+    gap, relative_gap : float
+        Certified in double precision: the objective is above its minimum by at most ``gap``; relative means divided
+        by the objective.
+    method : str
+        The solver: "lbfgs", "ncg", "newton" or "exact".
+    algorithm : str
+        How products were computed: for the linear kernel "sparse", "dense" or "stored"; else "gram", "tiled" or
+        "low_rank".
+    reason : str
+        Why this method and this algorithm.
+    state : str
+        What the solver worked on: dual "coefficients" or primal "weights".
+    precision : str
+        Precision of the last products: "single" or "double".
+    kernel_bytes : float
+        Memory of the stored kernel matrices, or of the factors that stand for them.
+    ranks : tuple of int
+        Ranks of the approximations under "low_rank", one per kernel.
+    timings : dict
+        Seconds by phase: setup, products, likelihood, vectors, certificate, total.
+    """
+
+    status: str
+    iterations: int
+    products: int
+    objective: float
+    gap: float
+    relative_gap: float
+    method: str
+    algorithm: str
+    reason: str
+    state: str
+    precision: str
+    kernel_bytes: float
+    ranks: tuple[int, ...]
+    timings: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Products:
+    """How products with kernel matrices are to be done."""
+
+    algorithm: str
+    memory_limit: float
+    rank: int | None
+    rank_tolerance: float | None
+
+    @property
+    def is_approximate(self) -> bool:
+        return self.algorithm == "low_rank" or (
+            self.algorithm == "auto" and not (self.rank is None and self.rank_tolerance is None)
+        )
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing was asked for."""
+        return self.algorithm == "auto" and not self.is_approximate
+
+    def arguments(self) -> dict[str, Any]:
+        """Of the core. A rank alone is taken as it is, a tolerance alone finds its rank."""
+        tolerance = 1e-3 if self.rank is None else 0.0
+        return {
+            "algorithm": "low_rank" if self.is_approximate else self.algorithm,
+            "memory_limit": self.memory_limit,
+            "rank": self.rank or 0,
+            "rank_tolerance": tolerance if self.rank_tolerance is None else self.rank_tolerance,
+        }
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Inputs and targets in the core's form, classes in the core's order; ``order`` leads to that of ``classes_``."""
+
+    X: Any
+    targets: npt.NDArray[Any]
+    n_classes: int
+    sample_weight: npt.NDArray[np.float64] | None
+    class_kernels: ClassKernels
+    order: npt.NDArray[np.intp]
+
+
+def fit_functions(
+    problem: Problem, products: Products, start: ClassFunctions | None, settings: dict[str, Any]
+) -> tuple[ClassFunctions, FitResult]:
+    """Fit, and put together what predicts."""
+    kernels = problem.class_kernels.kernels
+    method, why = _choose_method(problem, products, settings["method"])
+    settings = settings | {
+        "method": method,
+        "targets": problem.targets,
+        "n_classes": problem.n_classes,
+        "sample_weight": problem.sample_weight,
+        "coupling": problem.class_kernels.coupling.to_core(),
+    }
+    fit = _fit_kernels
+    if len(kernels) == 1 and (kernels[0].is_precomputed or not kernels[0].is_native):
+        fit = _fit_matrix
+    elif len(kernels) == 1 and isinstance(kernels[0], Linear) and products.is_free:
+        fit = _fit_linear
+    functions, outcome = fit(problem, products, start, settings)
+    for name in ("weights", "intercepts", "expansions"):
+        outcome.pop(name)
+    reason = "; ".join(text for text in (why, outcome.pop("reason")) if text)
+    ranks = tuple(outcome.pop("ranks"))
+    return functions, FitResult(method=method, reason=reason, ranks=ranks, **outcome)
+
+
+def _fit_linear(
+    problem: Problem, products: Products, start: ClassFunctions | None, settings: dict[str, Any]
+) -> tuple[ClassFunctions, dict[str, Any]]:
+    (kernel,) = problem.class_kernels.kernels
+    outcome = _core.fit_linear(
+        X=problem.X,
+        variance=kernel.split()[0],
+        start_weights=_start_weights(start, problem),
+        **settings,
+    )
+    weights = outcome["weights"]
+    coef = weights.T if _is_sorted(problem.order) else weights.take(problem.order, axis=1).T
+    return LinearFunctions(coef, outcome["intercepts"][problem.order]), outcome
+
+
+def _fit_matrix(
+    problem: Problem, products: Products, start: ClassFunctions | None, settings: dict[str, Any]
+) -> tuple[ClassFunctions, dict[str, Any]]:
+    """With one kernel whose matrix does not come from the core."""
+    (kernel,) = problem.class_kernels.kernels
+    matrix, variance = _given_matrix(kernel, problem.X, settings["n_threads"])
+    outcome = _core.fit_kernels(
+        kernels=[_core.PrecomputedKernel(variance)],
+        X=matrix,
+        start_predictors=_start_predictors(start, problem, settings["n_threads"]),
+        **products.arguments(),
+        **settings,
+    )
+    pivots, coefficients = outcome["expansions"][0]
+    if outcome["ranks"]:
+        spread = np.zeros((problem.X.shape[0], problem.n_classes))
+        spread[pivots] = coefficients
+        coefficients = spread
+    basis = None if kernel.is_precomputed else problem.X.copy()
+    expansion = Expansion(kernel, basis, coefficients[:, problem.order])
+    return MatrixFunctions([expansion], outcome["intercepts"][problem.order]), outcome
+
+
+def _fit_kernels(
+    problem: Problem, products: Products, start: ClassFunctions | None, settings: dict[str, Any]
+) -> tuple[ClassFunctions, dict[str, Any]]:
+    kernels, kernel_of = problem.class_kernels.kernels, problem.class_kernels.kernel_of
+    for kernel in kernels:
+        kernel.check_features(problem.X.shape[1])
+    outcome = _core.fit_kernels(
+        kernels=[kernel.to_core() for kernel in kernels],
+        kernel_of=kernel_of,
+        X=problem.X,
+        start_predictors=_start_predictors(start, problem, settings["n_threads"]),
+        **products.arguments(),
+        **settings,
+    )
+    rows = None if outcome["ranks"] else problem.X.copy()  # what the user does to X later must not change the model
+    expansions = [
+        Expansion(kernel, problem.X[pivots] if rows is None else rows, coefficients)
+        for kernel, (pivots, coefficients) in zip(kernels, outcome["expansions"], strict=True)
+    ]
+    intercept = outcome["intercepts"][problem.order]
+    return KernelFunctions(expansions, kernel_of, problem.class_kernels.coupling, intercept, problem.order), outcome
+
+
+def _choose_method(problem: Problem, products: Products, method: str) -> tuple[str, str]:
+    """The solver and, where there was a choice, why."""
+    n, C = problem.X.shape[0], problem.n_classes
+    coupling = problem.class_kernels.coupling
+    if method == "exact":
+        if coupling.parents is not None:
+            raise ValueError('method="exact" is for flat models; choose another method, or coupling="identity"')
+        bytes_ = 8.0 * n * n * (C + 2 + (1 if coupling.variances is None else C))
+        if bytes_ > products.memory_limit:
+            raise ValueError(
+                f'method="exact" needs {bytes_ / 1e9:.1f} GB for {n} rows and {C} classes, more than memory_limit '
+                f'({products.memory_limit / 1e9:.1f} GB); choose method="auto", or raise memory_limit'
+            )
+    if method != "auto":
+        return method, f"{method} was asked for"
+    return "lbfgs", ""
+
+
+def _is_sorted(order: npt.NDArray[np.intp]) -> bool:
+    return bool(np.array_equal(order, np.arange(len(order))))
+
+
+def _start_weights(start: ClassFunctions | None, problem: Problem) -> npt.NDArray[np.float64] | None:
+    """Weights of the last fit in the core's layout, if they fit the new problem."""
+    if not isinstance(start, LinearFunctions) or start.coef.shape != (problem.n_classes, problem.X.shape[1]):
+        return None
+    place = np.argsort(problem.order)
+    return np.concatenate([start.coef.T[:, place].ravel(), start.intercept[place]])
+
+
+def _start_predictors(start: ClassFunctions | None, problem: Problem, n_threads: int) -> npt.NDArray[np.float64] | None:
+    """Predictors of the last fit at the new rows, in the core's order of classes."""
+    if start is None:
+        return None
+    u = start.output(problem.X, "predictor", n_threads)
+    return np.ascontiguousarray(u[:, np.argsort(problem.order)])
+
+
+def _given_matrix(kernel: Kernel, X: Any, n_threads: int) -> tuple[Any, float]:
+    """A kernel matrix that does not come from the core, checked, and the variance to multiply it with."""
+    if not kernel.is_precomputed:
+        matrix = kernel(X, n_threads=n_threads)
+        check_positive_semidefinite(matrix, f"the matrix of {kernel!r}")
+        return matrix, 1.0
+    if not isinstance(kernel, Precomputed):
+        raise TypeError(f"Precomputed cannot be part of another kernel: combine the matrices instead of {kernel!r}")
+    if sp.issparse(X):
+        raise TypeError("X is sparse, but a Precomputed kernel needs a dense matrix; use X.toarray()")
+    check_positive_semidefinite(X, "X")
+    return X, kernel.variance
