@@ -29,3 +29,16 @@ def test_the_page_on_taxonomies_runs(capsys):
         exec(compile(block, "taxonomies.md", "exec"), names)
     drawing = re.search(r"```\n(root\n.*?)```", page, flags=re.DOTALL).group(1)
     assert drawing in capsys.readouterr().out
+
+
+def test_the_page_on_kernels_runs(capsys):
+    page = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) >= 4
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "kernels.md", "exec"), names)
+    printed = capsys.readouterr().out
+    assert float(printed.splitlines()[0]) > 0.98
+    for algorithm in ("gram", "tiled", "low_rank"):
+        assert re.search(rf"^{algorithm} ", printed, flags=re.MULTILINE)

@@ -1,0 +1,57 @@
+"""Real data with an RBF kernel: the figures of Seeger 2008, section 6, at fixed hyperparameters."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from taxolearn import KernelLogisticClassifier
+from taxolearn.kernels import RBF, PerClass
+
+
+def load(folder, names, label):
+    if not folder.is_dir():
+        pytest.skip(f"{folder.name} is not in TAXOLEARN_DATA")
+    out = []
+    for name in names:
+        with gzip.open(folder / name, "rt") as file:
+            table = np.loadtxt(file)
+        out += [np.delete(table, label, axis=1), table[:, label].astype(int)]
+    return out
+
+
+@pytest.fixture(scope="module")
+def satimage(data_dir):
+    X, y, X_test, y_test = load(data_dir / "satimage", ("sat.trn.gz", "sat.tst.gz"), -1)
+    return X / 10, y, X_test / 10, y_test
+
+
+def error(model, X, y):
+    return 100 * np.mean(model.predict(X) != y)
+
+
+def test_satimage_shared_and_own_kernels(satimage):
+    X, y, X_test, y_test = satimage
+    kernel = RBF(length_scale=0.2**-0.5, variance=100.0)
+    options = {"sigma2": 16.0, "tol": 1e-4}
+    tied = KernelLogisticClassifier(kernel, **options).fit(X, y)
+    assert tied.result_.status == "converged"
+    assert tied.result_.relative_gap <= 1e-4
+    assert tied.result_.products <= 90
+    assert error(tied, X_test, y_test) == pytest.approx(7.95, abs=0.1)
+    own = KernelLogisticClassifier(PerClass(kernel), **options).fit(X, y)
+    assert len(own.expansions_) == 6
+    assert own.result_.products <= 90
+    assert error(own, X_test, y_test) == pytest.approx(7.95, abs=0.1)
+    # Two answers within a gap of 1e-4 of the same minimum.
+    assert abs(own.result_.objective - tied.result_.objective) <= 1e-4 * tied.result_.objective
+    assert np.abs(own.predict_proba(X_test) - tied.predict_proba(X_test)).max() < 0.02
+
+
+def test_usps(data_dir):
+    X, y, X_test, y_test = load(data_dir / "usps", ("zip.train.gz", "zip.test.gz"), 0)
+    model = KernelLogisticClassifier(RBF(length_scale=0.0165**-0.5, variance=10000.0), sigma2=16.0, tol=1e-3)
+    model.fit(X, y)
+    assert model.result_.status == "converged"
+    assert model.result_.kernel_bytes < 0.53 * 4 * len(X) ** 2  # half a square in single precision, and the diagonal
+    assert error(model, X_test, y_test) <= 5.0
