@@ -217,12 +217,18 @@ def test_memory_limit_chooses_and_is_explained(iris):
     stored = model(RBF(1.5)).fit(X, y)
     assert stored.result_.algorithm == "gram"
     assert "within memory_limit" in stored.result_.reason
+    assert stored.result_.method == "lbfgs"
+    assert stored.result_.reason.startswith("lbfgs, because the vectors")
     tiled = model(RBF(1.5), memory_limit="1 KB").fit(X, y)
     assert tiled.result_.algorithm == "tiled"
+    assert tiled.result_.method == "ncg"
     assert "more than memory_limit" in tiled.result_.reason
     assert np.abs(tiled.predict_proba(X_test) - stored.predict_proba(X_test)).max() < 1e-5
     with pytest.raises(ValueError, match="memory_limit"):
         model(RBF(1.5), method="exact", memory_limit=1e4).fit(X, y)
+    with pytest.raises(ValueError, match=r"rank 50 takes 54 kB for 90 rows, more than memory_limit \(20 kB\)"):
+        model(RBF(1.5), rank=50, memory_limit="20 kB").fit(X, y)
+    assert model(RBF(1.5), rank_tolerance=0.0, memory_limit="20 kB").fit(X, y).result_.ranks == (18,)
 
 
 def test_rank_and_tolerance(iris):

@@ -15,6 +15,11 @@ from taxolearn.kernels import Kernel, Linear, Precomputed
 
 __all__ = ["FitResult", "Problem", "Products", "fit_functions"]
 
+# What L-BFGS keeps: ten pairs of vectors with their images, three for the linear kernel, or twenty pairs of weights.
+_KERNEL_VECTORS = 42
+_LINEAR_VECTORS = 14
+_WEIGHT_VECTORS = 41
+
 
 @dataclass(frozen=True)
 class FitResult:
@@ -211,7 +216,20 @@ def _choose_method(problem: Problem, products: Products, method: str) -> tuple[s
             )
     if method != "auto":
         return method, f"{method} was asked for"
-    return "lbfgs", ""
+    bytes_ = _bytes_of_vectors(problem)
+    size = f"the vectors of lbfgs take up to {bytes_ / 1e6:.3g} MB"
+    if bytes_ > products.memory_limit:
+        return "ncg", f"ncg, because {size}, more than memory_limit"
+    return "lbfgs", f"lbfgs, because {size}, within memory_limit"
+
+
+def _bytes_of_vectors(problem: Problem) -> float:
+    """Memory of the pairs that L-BFGS keeps, in double precision: coefficients with their images, or weights."""
+    n, C = problem.X.shape[0], problem.n_classes
+    (kernel, *others) = problem.class_kernels.kernels
+    if others or not isinstance(kernel, Linear):
+        return 8.0 * _KERNEL_VECTORS * n * C
+    return 8.0 * min(_LINEAR_VECTORS * n, _WEIGHT_VECTORS * problem.X.shape[1]) * C
 
 
 def _is_sorted(order: npt.NDArray[np.intp]) -> bool:

@@ -83,7 +83,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     method : {"auto", "lbfgs", "ncg", "newton", "exact"}, default="auto"
         Limited-memory BFGS; nonlinear conjugate gradients, which needs the least memory; Newton steps by linear
         conjugate gradients, slower, as a cross-check; or Newton steps by Cholesky factors, for flat models, in time
-        O(n_classes n_samples^3). "auto" is "lbfgs". ``result_.reason`` says what was chosen and why.
+        O(n_classes n_samples^3). "auto" is "lbfgs" where its vectors fit into ``memory_limit``, else "ncg".
+        ``result_.reason`` says what was chosen and why.
     algorithm : {"auto", "gram", "tiled", "low_rank"}, default="auto"
         How to multiply with kernel matrices. "gram" stores them; "tiled" computes their entries anew for each product
         and needs next to no memory; "low_rank" approximates them by an incomplete Cholesky factorization. "auto" is

@@ -1,5 +1,6 @@
 #include "taxolearn/operators/kernel_matrices.hpp"
 
+#include <array>
 #include <cmath>
 #include <sstream>
 
@@ -10,12 +11,18 @@
 namespace taxolearn {
 namespace {
 
-std::string in_gigabytes(double bytes) {
+/// Three digits and a unit.
+std::string in_bytes(double bytes) {
+  const std::array<const char*, 5> units{"B", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  for (; bytes >= 999.5 && unit + 1 < units.size(); ++unit) bytes /= 1e3;
   std::ostringstream text;
-  text.precision(2);
-  text << std::fixed << bytes / 1e9 << " GB";
+  text.precision(3);
+  text << bytes << " " << units[unit];
   return text.str();
 }
+
+constexpr double bytes_of_factor = sizeof(double) + sizeof(float);  // per element, with its copy in single precision
 
 }  // namespace
 
@@ -59,16 +66,16 @@ void KernelMatrices::choose(std::size_t size_of_number) {
   }
   const double bytes = gram_bytes(rows(), count(), size_of_number);
   const std::string size = std::to_string(count()) + (count() == 1 ? " kernel matrix" : " kernel matrices") + " of " +
-                           std::to_string(rows()) + " rows take " + in_gigabytes(bytes);
+                           std::to_string(rows()) + (count() == 1 ? " rows takes " : " rows take ") + in_bytes(bytes);
   if (settings_.algorithm != KernelAlgorithm::automatic) {
     chosen_ = settings_.algorithm;
     reason_ = std::string(algorithm_name(chosen_)) + " was asked for; " + size;
   } else if (bytes <= settings_.memory_limit) {
     chosen_ = KernelAlgorithm::gram;
-    reason_ = size + ", within memory_limit (" + in_gigabytes(settings_.memory_limit) + ")";
+    reason_ = size + ", within memory_limit (" + in_bytes(settings_.memory_limit) + ")";
   } else {
     chosen_ = KernelAlgorithm::tiled;
-    reason_ = size + ", more than memory_limit (" + in_gigabytes(settings_.memory_limit) +
+    reason_ = size + ", more than memory_limit (" + in_bytes(settings_.memory_limit) +
               "): their entries are computed anew for every product; low_rank is a faster approximation";
   }
   bytes_ = chosen_ == KernelAlgorithm::gram ? bytes : 0.0;
@@ -126,7 +133,14 @@ const Operators<double>& KernelMatrices::certifying_operators(const Execution& e
 
 const std::vector<std::shared_ptr<const LowRankFactor>>& KernelMatrices::factors(const Execution& execution) {
   if (settings_.algorithm != KernelAlgorithm::low_rank || !factors_.empty()) return factors_;
-  const Index most = settings_.rank > 0 ? std::min(settings_.rank, rows()) : rows();
+  const double per_rank = bytes_of_factor * static_cast<double>(rows()) * static_cast<double>(count());
+  const double affordable = settings_.memory_limit / std::max(per_rank, 1.0);
+  require(affordable >= static_cast<double>(std::max<Index>(std::min(settings_.rank, rows()), 1)), "rank ",
+          std::max<Index>(settings_.rank, 1), " takes ",
+          in_bytes(per_rank * static_cast<double>(std::max<Index>(settings_.rank, 1))), " for ", rows(),
+          " rows, more than memory_limit (", in_bytes(settings_.memory_limit), "); lower rank or raise memory_limit");
+  const Index wanted = settings_.rank > 0 ? std::min(settings_.rank, rows()) : rows();
+  const Index most = std::min(wanted, static_cast<Index>(std::min(affordable, static_cast<double>(rows()))));
   std::vector<std::shared_ptr<const LowRankFactor>> made;
   for (const auto& kernel : kernels_) {
     made.push_back(std::make_shared<const LowRankFactor>(
