@@ -32,7 +32,7 @@ void with_form(StationaryForm form, const Body& body) {
 /// exp(-x) for x >= 0; zero once it would soon be too small for a normal number, which no product could bear fast.
 template <class T>
 Chunk<T> exp_minus(const Chunk<T>& x) {
-  constexpr T end = sizeof(T) == sizeof(float) ? T(80) : T(700);
+  constexpr T end = sizeof(T) == sizeof(float) ? T(65) : T(600);
   Chunk<T> out = (-x.min(end)).exp();
 #pragma omp simd
   for (Index k = 0; k < out.size(); ++k) out[k] = x[k] < end ? out[k] : T(0);
