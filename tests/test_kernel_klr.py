@@ -140,6 +140,10 @@ def test_functions_of_scikit_learn(iris):
     process = model(3.0**0.5 * process_kernels.RBF(2.0) * 3.0**0.5).fit(X, y)
     for other in (theirs, process):
         assert np.abs(other.predict_proba(X_test) - ours.predict_proba(X_test)).max() < 1e-5
+    single = model(lambda A, B: rbf_kernel(A.astype(np.float32), B, gamma=0.125).astype(np.float32)).fit(X, y)
+    assert single.result_.status == "converged"
+    with pytest.raises(TypeError, match="complex"):
+        model(lambda A, B: (A @ B.T).astype(complex)).fit(X, y)
     low = model(lambda A, B: 3.0 * rbf_kernel(A, B, gamma=0.125), rank=40).fit(X, y)
     assert low.result_.ranks == (40,)
     assert np.abs(low.predict_proba(X_test) - ours.predict_proba(X_test)).max() < 0.05
@@ -228,7 +232,58 @@ def test_memory_limit_chooses_and_is_explained(iris):
         model(RBF(1.5), method="exact", memory_limit=1e4).fit(X, y)
     with pytest.raises(ValueError, match=r"rank 50 takes 54 kB for 90 rows, more than memory_limit \(20 kB\)"):
         model(RBF(1.5), rank=50, memory_limit="20 kB").fit(X, y)
-    assert model(RBF(1.5), rank_tolerance=0.0, memory_limit="20 kB").fit(X, y).result_.ranks == (18,)
+    cut = model(RBF(1.5), rank_tolerance=0.0, memory_limit="20 kB").fit(X, y).result_
+    assert cut.ranks == (18,)
+    assert "memory_limit ended the rank at 18" in cut.reason
+
+
+def test_expansions_tell_the_whole_model():
+    X, y = random_problem(70, 5, seed=8)
+    labels = np.array(["Z/z1", "Z/z2", "B/b1", "B/b2", "q"])[y]
+    tree = Taxonomy.from_edges(
+        [("root", "Z"), ("root", "B"), ("root", "q"), ("Z", "Z/z1"), ("Z", "Z/z2"), ("B", "B/b1"), ("B", "B/b2")]
+    )
+    X_new, _ = random_problem(20, 5, seed=9)
+    kernels = {name: RBF(1.0 + k, 2.0 + k) for k, name in enumerate(tree.names[1:])}
+    flat = {name: RBF(1.0 + k, 2.0 + k) for k, name in enumerate(sorted(set(labels)))}
+    for fitted in (
+        model(RBF(1.5, 3.0), taxonomy=tree).fit(X, labels),
+        model(RBF(1.5, 3.0), taxonomy=tree, rank=20).fit(X, labels),
+        model(lambda A, B: rbf_kernel(A, B, gamma=0.5), taxonomy=tree).fit(X, labels),
+        model(kernels, taxonomy=tree, variances=[2.0, 0.5]).fit(X, labels),
+        model(flat).fit(X, labels),
+        model(list(flat.values())).fit(X, labels),
+    ):
+        functions = {}
+        for expansion in fitted.expansions_:
+            values = expansion.kernel(X_new, expansion.basis) @ expansion.coefficients
+            functions |= dict(zip(expansion.functions, values.T, strict=True))
+        u = np.tile(fitted.intercept_, (len(X_new), 1))
+        for c, label in enumerate(fitted.classes_):
+            own = label in functions and len(functions) == len(fitted.classes_)
+            path = [label] if own else [label, *label.split("/")[:1]]
+            u[:, c] += sum(functions[name] for name in dict.fromkeys(path))
+        assert np.allclose(fitted.decision_function(X_new), u, atol=1e-10)
+
+
+def test_exact_steps_finish_what_iterations_do_not():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    y = rng.integers(3, size=200)
+    fitted = KernelLogisticClassifier(RBF(1.0, 1e4)).fit(X, y)
+    assert fitted.result_.status == "converged"
+    assert fitted.result_.method == "exact"
+    assert "exact, because lbfgs was at a relative gap of" in fitted.result_.reason
+    with pytest.warns(ConvergenceWarning, match="Raise max_iter"):
+        assert KernelLogisticClassifier(RBF(1.0, 1e4), max_iter=50).fit(X, y).result_.method == "lbfgs"
+
+
+def test_a_kernel_of_rank_zero(iris):
+    X, X_test, y, _ = iris
+    for kernel in (Cosine(), Polynomial(2, offset=0.0), PerClass(Cosine())):
+        for form in (np.asarray, sp.csr_matrix):
+            fitted = model(kernel, rank=5).fit(form(0 * X), y)
+            assert np.allclose(fitted.predict_proba(form(0 * X_test)), 1 / 3, atol=0.02)
 
 
 def test_rank_and_tolerance(iris):
@@ -259,6 +314,9 @@ def test_copies_pickles_and_searches(iris):
     K = matrix(RBF(1.5), X, X)
     by_matrix = cross_val_score(model(Precomputed()), K, y, cv=3)
     assert np.array_equal(by_matrix, cross_val_score(model(RBF(1.5)), X, y, cv=3))
+    same = [Precomputed()] * 3
+    for kernel in (same, dict(zip("abc", same, strict=True)), PerClass(dict(zip("abc", same, strict=True)))):
+        assert np.array_equal(by_matrix, cross_val_score(model(kernel), K, y, cv=3))
 
 
 def test_warm_start(iris):
@@ -269,6 +327,8 @@ def test_warm_start(iris):
     fitted.set_params(kernel=RBF(1.6)).fit(X, y)
     assert fitted.n_iter_ < first
     fitted.fit(X[:, :2], y)  # other features: from the beginning, and no error
+    fitted.set_params(kernel=process_kernels.RBF()).fit(X, y)
+    assert fitted.set_params(kernel=RBF(1.5)).fit(sp.csr_matrix(X), y).result_.status == "converged"
     fitted.set_params(kernel=Linear()).fit(X, y)
     assert fitted.set_params(kernel=RBF(1.5)).fit(X, y).result_.status == "converged"
 
@@ -337,6 +397,8 @@ def test_indefinite_and_odd_matrices_are_rejected(iris):
         ({"kernel": RBF(), "rank": 0}, "rank must be"),
         ({"kernel": RBF(), "rank": 5, "algorithm": "gram"}, "belong to algorithm"),
         ({"kernel": RBF(), "rank_tolerance": -1}, "rank_tolerance must be"),
+        ({"kernel": RBF(), "rank_tolerance": 1.0}, "must be below 1"),
+        ({"kernel": Linear(), "rank": 2, "state": "weights"}, 'and algorithm="auto"'),
         ({"kernel": RBF(), "memory_limit": "much"}, "memory_limit is 'much'"),
         ({"kernel": RBF(), "memory_limit": -1}, "memory_limit must be"),
         ({"kernel": RBF(), "state": "weights"}, "needs the linear kernel"),
@@ -359,3 +421,9 @@ def test_per_class_is_for_flat_models():
         model(PerNode(RBF()), taxonomy=tree, coupling="identity").fit(X, labels)
     with pytest.raises(ValueError, match="flat models"):
         model(RBF(), taxonomy=tree, method="exact").fit(X, labels)
+    with pytest.raises(ValueError, match="a list of kernels is for flat models"):
+        model([RBF()] * 4, taxonomy=tree).fit(X, labels)
+    with pytest.raises(ValueError, match="kernel maps classes to kernels"):
+        model(dict.fromkeys(labels, RBF()), taxonomy=tree).fit(X, labels)
+    with pytest.raises(ValueError, match="scale the features"):
+        model(Polynomial(5)).fit(1e80 * X, labels)

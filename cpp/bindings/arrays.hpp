@@ -32,6 +32,7 @@ DenseView<const T> as_matrix(const char* name, const py::array& array) {
   require(py::isinstance<py::array_t<T>>(array) && array.ndim() == 2, name, " must be a matrix of ",
           sizeof(T) == 4 ? "float32" : "float64", ", got ", std::string(py::str(array.dtype())), " with ", array.ndim(),
           " dimensions");
+  if (array.size() == 0) return {nullptr, array.shape(0), array.shape(1), array.shape(1)};
   const bool rows_contiguous = array.shape(1) <= 1 || array.strides(1) == static_cast<py::ssize_t>(sizeof(T));
   require(rows_contiguous && array.strides(0) >= 0 && array.strides(0) % static_cast<py::ssize_t>(sizeof(T)) == 0, name,
           " must be C-ordered");

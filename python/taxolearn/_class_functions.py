@@ -1,6 +1,6 @@
 """The functions of the classes in a fitted model: what is left of a fit, and how to predict with it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,6 +31,8 @@ class ClassFunctions(Protocol):
     def expansions(self) -> "list[Expansion]":
         """Empty for linear functions."""
 
+    def with_intercept(self, intercept: Floats) -> "ClassFunctions": ...
+
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         """Predictors of checked inputs, their softmax ("probability") or the logarithm of that ("log_probability")."""
 
@@ -50,6 +52,9 @@ class LinearFunctions:
     def expansions(self) -> "list[Expansion]":
         return []
 
+    def with_intercept(self, intercept: Floats) -> "LinearFunctions":
+        return replace(self, intercept=intercept)
+
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         return _core.predict_linear(
             X=X,
@@ -64,6 +69,9 @@ class LinearFunctions:
 class Expansion:
     """Functions ``sum_i coefficients[i] kernel(x, basis[i])``.
 
+    The function of a class is that of its column plus the intercept; under a tree with kernels of their own, columns
+    are nodes, and the function of a class is the sum over the nodes on its path, in whichever expansions they are.
+
     Attributes
     ----------
     kernel : Kernel
@@ -71,17 +79,24 @@ class Expansion:
     basis : array or sparse matrix of shape (n_basis, n_features), or None
         Training rows: all of them, or the pivots of a low rank approximation; None if kernel values are given.
     coefficients : ndarray of shape (n_basis, n_functions)
-        One column per class, or with kernels of their own, per function that has this kernel.
+        One column per function that has this kernel.
+    functions : tuple
+        Labels of the classes, or names of the nodes, that the columns belong to.
     """
 
     kernel: Kernel
     basis: Any
     coefficients: Floats
+    functions: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class KernelFunctions:
-    """Expansions in kernels that the core knows. ``order`` takes classes from the core's order to ours."""
+    """Expansions in kernels that the core knows.
+
+    With one, its columns are the classes in our order. With several, the core puts them together, and ``order`` takes
+    classes from its order to ours; ``coupling`` then has no variances but those that are 1.
+    """
 
     expansions: list[Expansion]
     kernel_of: list[int]
@@ -93,9 +108,14 @@ class KernelFunctions:
     def n_features(self) -> int:
         return int(self.expansions[0].basis.shape[1])
 
+    def with_intercept(self, intercept: Floats) -> "KernelFunctions":
+        return replace(self, intercept=intercept)
+
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
-        intercept = np.empty_like(self.intercept)
-        intercept[self.order] = self.intercept
+        intercept = self.intercept
+        if self.kernel_of:
+            intercept = np.empty_like(self.intercept)
+            intercept[self.order] = self.intercept
         out: Floats = _core.predict_kernels(
             kernels=[expansion.kernel.to_core() for expansion in self.expansions],
             bases=[expansion.basis for expansion in self.expansions],
@@ -108,7 +128,7 @@ class KernelFunctions:
             output=output,
             n_threads=n_threads,
         )
-        return out if np.array_equal(self.order, np.arange(len(self.order))) else out[:, self.order]
+        return out[:, self.order] if self.kernel_of else out
 
 
 @dataclass(frozen=True)
@@ -122,6 +142,9 @@ class MatrixFunctions:
     def n_features(self) -> int:
         (expansion,) = self.expansions
         return int(expansion.coefficients.shape[0] if expansion.basis is None else expansion.basis.shape[1])
+
+    def with_intercept(self, intercept: Floats) -> "MatrixFunctions":
+        return replace(self, intercept=intercept)
 
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         (expansion,) = self.expansions

@@ -42,6 +42,10 @@ def assign_kernels(
 ) -> ClassKernels:
     """Read the estimator's ``kernel``. Classes and functions are in the order of the core."""
     if isinstance(kernel, Sequence) and not isinstance(kernel, str):
+        if coupling.parents is not None:
+            raise ValueError(
+                "a list of kernels is for flat models; under the tree, map the names of nodes or groups to kernels"
+            )
         if len(kernel) != len(classes):
             raise ValueError(
                 f"kernel has {len(kernel)} elements, expected one kernel, or one for each of the {len(classes)} classes"
@@ -78,7 +82,14 @@ def _from_mapping(
     """A plain mapping: by its keys for groups, for nodes, or for classes. Equal correlations are stored once."""
     if taxonomy is not None and kernels.keys() <= set(taxonomy.groups(tying)[1]):
         return PerGroup(kernels, share="equal")
-    return (PerClass if coupling.parents is None else PerNode)(kernels, share="equal")
+    if taxonomy is None or coupling.parents is None:
+        return PerClass(kernels, share="equal")
+    if kernels.keys() <= set(taxonomy.classes.tolist()):
+        raise ValueError(
+            "kernel maps classes to kernels, but under the tree functions belong to nodes: map the names of all nodes "
+            'below the root, or of the groups of tying, or use coupling="identity"'
+        )
+    return PerNode(kernels, share="equal")
 
 
 def _function_names(

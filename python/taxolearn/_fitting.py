@@ -1,6 +1,6 @@
 """From checked arguments to the core's fit and back: which of its solvers and products a problem gets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ __all__ = ["FitResult", "Problem", "Products", "fit_functions"]
 _KERNEL_VECTORS = 42
 _LINEAR_VECTORS = 14
 _WEIGHT_VECTORS = 41
+
+_PATIENCE = 1000  # iterations that a user must have allowed before another method takes over
+_EXACT_WORK = 2e9  # n^3 C up to which it does: seconds
 
 
 @dataclass(frozen=True)
@@ -112,16 +115,41 @@ class Problem:
     sample_weight: npt.NDArray[np.float64] | None
     class_kernels: ClassKernels
     order: npt.NDArray[np.intp]
+    classes: npt.NDArray[Any]  # in our order
+    function_names: list[Any]  # of the independent functions, in the core's order
 
 
 def fit_functions(
     problem: Problem, products: Products, start: ClassFunctions | None, settings: dict[str, Any]
 ) -> tuple[ClassFunctions, FitResult]:
-    """Fit, and put together what predicts."""
+    """Fit, and put together what predicts.
+
+    Where the method was left open and iterations come to no end on a small problem, exact Newton steps finish it.
+    """
+    method, reason = _choose_method(problem, products, settings["method"])
+    functions, result = _fit(problem, products, start, settings | {"method": method}, reason)
+    is_open = settings["method"] == "auto" and settings["state"] != "weights" and settings["precision"] != "single"
+    is_patient = result.status == "stalled" or settings["max_iter"] >= _PATIENCE
+    if result.status == "converged" or not (is_open and is_patient and _is_small(problem, products)):
+        return functions, result
+    reached = f"{method} was at a relative gap of {result.relative_gap:.1e} after {result.iterations} iterations"
+    try:
+        better, second = _fit(problem, products, functions, settings | {"method": "exact"}, f"exact, because {reached}")
+    except ValueError:  # rounding has made a covariance indefinite
+        return functions, result
+    if second.status != "converged":
+        return functions, result
+    counts = {name: getattr(result, name) + getattr(second, name) for name in ("iterations", "products")}
+    timings = {name: result.timings[name] + seconds for name, seconds in second.timings.items()}
+    return better, replace(second, timings=timings, **counts)
+
+
+def _fit(
+    problem: Problem, products: Products, start: ClassFunctions | None, settings: dict[str, Any], reason: str
+) -> tuple[ClassFunctions, FitResult]:
+    """By one method."""
     kernels = problem.class_kernels.kernels
-    method, why = _choose_method(problem, products, settings["method"])
     settings = settings | {
-        "method": method,
         "targets": problem.targets,
         "n_classes": problem.n_classes,
         "sample_weight": problem.sample_weight,
@@ -130,14 +158,32 @@ def fit_functions(
     fit = _fit_kernels
     if len(kernels) == 1 and (kernels[0].is_precomputed or not kernels[0].is_native):
         fit = _fit_matrix
-    elif len(kernels) == 1 and isinstance(kernels[0], Linear) and products.is_free:
+    elif _is_linear(problem, products):
         fit = _fit_linear
+    if fit is not _fit_linear and settings["state"] == "weights":
+        raise ValueError('state="weights" needs the linear kernel and algorithm="auto"; choose state="coefficients"')
     functions, outcome = fit(problem, products, start, settings)
     for name in ("weights", "intercepts", "expansions"):
         outcome.pop(name)
-    reason = "; ".join(text for text in (why, outcome.pop("reason")) if text)
+    reason = "; ".join(text for text in (reason, outcome.pop("reason")) if text)
     ranks = tuple(outcome.pop("ranks"))
-    return functions, FitResult(method=method, reason=reason, ranks=ranks, **outcome)
+    result = FitResult(method=settings["method"], reason=reason, ranks=ranks, **outcome)
+    if not np.isfinite(result.objective):
+        raise ValueError(f"the values of {kernels[0]!r} are too large for these inputs: scale the features")
+    return functions, result
+
+
+def _is_linear(problem: Problem, products: Products) -> bool:
+    """Whether the features themselves serve for the products."""
+    kernels = problem.class_kernels.kernels
+    return len(kernels) == 1 and isinstance(kernels[0], Linear) and products.is_free
+
+
+def _is_small(problem: Problem, products: Products) -> bool:
+    """Whether exact Newton steps are a matter of seconds."""
+    flat = problem.class_kernels.coupling.parents is None
+    work = float(problem.X.shape[0]) ** 3 * problem.n_classes
+    return flat and work <= _EXACT_WORK and _bytes_of_exact(problem) <= products.memory_limit
 
 
 def _fit_linear(
@@ -174,7 +220,7 @@ def _fit_matrix(
         spread[pivots] = coefficients
         coefficients = spread
     basis = None if kernel.is_precomputed else problem.X.copy()
-    expansion = Expansion(kernel, basis, coefficients[:, problem.order])
+    expansion = Expansion(kernel, basis, coefficients[:, problem.order], tuple(problem.classes.tolist()))
     return MatrixFunctions([expansion], outcome["intercepts"][problem.order]), outcome
 
 
@@ -193,12 +239,20 @@ def _fit_kernels(
         **settings,
     )
     rows = None if outcome["ranks"] else problem.X.copy()  # what the user does to X later must not change the model
-    expansions = [
-        Expansion(kernel, problem.X[pivots] if rows is None else rows, coefficients)
-        for kernel, (pivots, coefficients) in zip(kernels, outcome["expansions"], strict=True)
-    ]
+    coupling = problem.class_kernels.coupling
+    expansions = []
+    for k, (kernel, (pivots, coefficients)) in enumerate(zip(kernels, outcome["expansions"], strict=True)):
+        columns = [f for f, own in enumerate(kernel_of) if own == k]
+        if kernel_of:
+            # Variances of the functions go into the coefficients, so that these tell everything.
+            coefficients *= np.sqrt(coupling.function_variances(len(kernel_of))[columns])
+            names = tuple(problem.function_names[f] for f in columns)
+        else:
+            coefficients, names = coefficients[:, problem.order], tuple(problem.classes.tolist())
+        basis = problem.X[pivots] if rows is None else rows
+        expansions.append(Expansion(kernel, basis, np.ascontiguousarray(coefficients), names))
     intercept = outcome["intercepts"][problem.order]
-    return KernelFunctions(expansions, kernel_of, problem.class_kernels.coupling, intercept, problem.order), outcome
+    return KernelFunctions(expansions, kernel_of, coupling.without_variances(), intercept, problem.order), outcome
 
 
 def _choose_method(problem: Problem, products: Products, method: str) -> tuple[str, str]:
@@ -208,11 +262,11 @@ def _choose_method(problem: Problem, products: Products, method: str) -> tuple[s
     if method == "exact":
         if coupling.parents is not None:
             raise ValueError('method="exact" is for flat models; choose another method, or coupling="identity"')
-        bytes_ = 8.0 * n * n * (C + 2 + (1 if coupling.variances is None else C))
+        bytes_ = _bytes_of_exact(problem)
         if bytes_ > products.memory_limit:
             raise ValueError(
-                f'method="exact" needs {bytes_ / 1e9:.1f} GB for {n} rows and {C} classes, more than memory_limit '
-                f'({products.memory_limit / 1e9:.1f} GB); choose method="auto", or raise memory_limit'
+                f'method="exact" needs {bytes_ / 1e6:.3g} MB for {n} rows and {C} classes, more than memory_limit '
+                f'({products.memory_limit / 1e6:.3g} MB); choose method="auto", or raise memory_limit'
             )
     if method != "auto":
         return method, f"{method} was asked for"
@@ -223,13 +277,19 @@ def _choose_method(problem: Problem, products: Products, method: str) -> tuple[s
     return "lbfgs", f"lbfgs, because {size}, within memory_limit"
 
 
+def _bytes_of_exact(problem: Problem) -> float:
+    """Memory of the factors, and of a covariance matrix for every class that differs from the others."""
+    n, C = float(problem.X.shape[0]), problem.n_classes
+    return 8.0 * n * n * (C + 2 + (1 if problem.class_kernels.coupling.variances is None else C))
+
+
 def _bytes_of_vectors(problem: Problem) -> float:
     """Memory of the pairs that L-BFGS keeps, in double precision: coefficients with their images, or weights."""
-    n, C = problem.X.shape[0], problem.n_classes
-    (kernel, *others) = problem.class_kernels.kernels
-    if others or not isinstance(kernel, Linear):
+    (n, d), C = map(float, problem.X.shape), problem.n_classes
+    kernels = problem.class_kernels.kernels
+    if len(kernels) > 1 or not isinstance(kernels[0], Linear):
         return 8.0 * _KERNEL_VECTORS * n * C
-    return 8.0 * min(_LINEAR_VECTORS * n, _WEIGHT_VECTORS * problem.X.shape[1]) * C
+    return 8.0 * min(_LINEAR_VECTORS * n, _WEIGHT_VECTORS * d) * C
 
 
 def _is_sorted(order: npt.NDArray[np.intp]) -> bool:
@@ -248,15 +308,18 @@ def _start_predictors(start: ClassFunctions | None, problem: Problem, n_threads:
     """Predictors of the last fit at the new rows, in the core's order of classes."""
     if start is None:
         return None
-    u = start.output(problem.X, "predictor", n_threads)
-    return np.ascontiguousarray(u[:, np.argsort(problem.order)])
+    try:
+        u = start.output(problem.X, "predictor", n_threads)
+    except (TypeError, ValueError):  # the old kernel cannot read what the new one can
+        return None
+    return np.ascontiguousarray(u[:, np.argsort(problem.order)]) if np.isfinite(u).all() else None
 
 
 def _given_matrix(kernel: Kernel, X: Any, n_threads: int) -> tuple[Any, float]:
     """A kernel matrix that does not come from the core, checked, and the variance to multiply it with."""
     if not kernel.is_precomputed:
         matrix = kernel(X, n_threads=n_threads)
-        check_positive_semidefinite(matrix, f"the matrix of {kernel!r}")
+        check_positive_semidefinite(matrix, f"the matrix of {kernel!r}", single=True)
         return matrix, 1.0
     if not isinstance(kernel, Precomputed):
         raise TypeError(f"Precomputed cannot be part of another kernel: combine the matrices instead of {kernel!r}")

@@ -26,7 +26,7 @@ _SAFE = (1e-15, 1e15)  # largest entries with which the arithmetic stays far fro
 Matrix = npt.NDArray[Any]
 
 
-def check_positive_semidefinite(K: Any, name: str, random_state: Any = None) -> None:
+def check_positive_semidefinite(K: Any, name: str, random_state: Any = None, *, single: bool = False) -> None:
     """Raises a ``ValueError`` unless the matrix is square, finite, symmetric and not indefinite.
 
     The smallest eigenvalue of a large matrix is estimated from above by a few products with it. So the check never
@@ -40,6 +40,8 @@ def check_positive_semidefinite(K: Any, name: str, random_state: Any = None) -> 
         What to call it.
     random_state : int, RandomState instance or None, default=None
         Seeds the start vector of the estimate; None is the same as 0.
+    single : bool, default=False
+        Whether entries may come from single precision, whatever their type is now.
     """
     K = np.asarray(K)
     if K.dtype not in _ASYMMETRY:
@@ -49,7 +51,7 @@ def check_positive_semidefinite(K: Any, name: str, random_state: Any = None) -> 
     largest = _check_finite(K, name)
     if largest < np.finfo(K.dtype).tiny:
         return
-    _check_symmetric(K, name, largest)
+    _check_symmetric(K, name, largest, _ASYMMETRY[np.dtype(np.float32) if single else K.dtype])
     scale = 1.0
     if not _SAFE[0] <= largest <= _SAFE[1]:
         scale = largest
@@ -82,7 +84,7 @@ def _check_finite(K: Matrix, name: str) -> float:
     return largest
 
 
-def _check_symmetric(K: Matrix, name: str, largest: float) -> None:
+def _check_symmetric(K: Matrix, name: str, largest: float, allowed: float) -> None:
     worst, place = 0.0, (0, 0)
     for rows in _blocks(len(K)):
         # Half of each, so that the difference of large numbers stays finite.
@@ -91,7 +93,7 @@ def _check_symmetric(K: Matrix, name: str, largest: float) -> None:
         if difference.flat[at] > worst:
             i, j = divmod(at, difference.shape[1])
             worst, place = float(difference.flat[at]), (rows.start + i, rows.start + j)
-    if worst > 0.5 * _ASYMMETRY[K.dtype] * largest:
+    if worst > 0.5 * allowed * largest:
         i, j = place
         raise ValueError(
             f"{name} is not symmetric: entry ({i}, {j}) is {K[i, j]:.9g} and ({j}, {i}) is {K[j, i]:.9g}, a difference "

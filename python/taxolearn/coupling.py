@@ -47,6 +47,18 @@ class ClassCoupling:
             return _core.IndependentCoupling(self.variances, self.groups)
         return _core.TreeCoupling(_core.Taxonomy(self.parents), self.variances, self.groups)
 
+    def function_variances(self, n_functions: int) -> npt.NDArray[np.float64]:
+        """Of the independent functions."""
+        if self.variances is None:
+            return np.ones(n_functions)
+        return self.variances if self.parents is None else self.variances[1:]
+
+    def without_variances(self) -> "ClassCoupling":
+        """The same with all variances 1."""
+        if self.parents is None:
+            return ClassCoupling()
+        return ClassCoupling(self.parents, np.ones(len(self.parents)))
+
     def times(self, factors: npt.NDArray[np.float64]) -> "ClassCoupling":
         """With the variance of every function multiplied by a factor."""
         if self.parents is not None:

@@ -378,7 +378,10 @@ class Function(Leaf):
         return self._changed(function=function, variance=exact_log(logs[own], self.variance))
 
     def _check_matrix(self, matrix: Any, shape: tuple[int, ...]) -> Floats:
-        checked: Floats = np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=np.float64)
+        matrix = matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
+        if np.iscomplexobj(matrix):
+            raise TypeError(f"{self!r} returned complex numbers, expected real ones")
+        checked: Floats = matrix.astype(np.float64, copy=False)
         if checked.shape != shape:
             raise ValueError(f"{self!r} returned an array of shape {checked.shape}, expected {shape}")
         if not np.isfinite(checked).all():

@@ -55,8 +55,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     kernel : Kernel, callable, mapping, list, PerClass, PerNode or PerGroup, default=None
         The covariance function, one of ``taxolearn.kernels`` or any callable ``k(X, Y)``; None means ``Linear()``. One
         kernel is shared by all classes. ``PerClass``, and under a tree ``PerNode`` and ``PerGroup``, give kernels of
-        their own; so does a mapping from labels (or names of nodes or groups) to kernels, or a list in the order of
-        ``classes_``.
+        their own; so does a mapping from labels (or names of nodes or groups) to kernels or, for flat models, a list in
+        the order of ``classes_``.
     taxonomy : Taxonomy, default=None
         The tree of classes. All its leaves are classes of the model, seen in ``y`` or not; labels that lie on inner
         nodes get leaves of their own (``Taxonomy.with_classes``).
@@ -83,8 +83,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     method : {"auto", "lbfgs", "ncg", "newton", "exact"}, default="auto"
         Limited-memory BFGS; nonlinear conjugate gradients, which needs the least memory; Newton steps by linear
         conjugate gradients, slower, as a cross-check; or Newton steps by Cholesky factors, for flat models, in time
-        O(n_classes n_samples^3). "auto" is "lbfgs" where its vectors fit into ``memory_limit``, else "ncg".
-        ``result_.reason`` says what was chosen and why.
+        O(n_classes n_samples^3). "auto" is "lbfgs" where its vectors fit into ``memory_limit``, else "ncg", and "exact"
+        where these come to no end on a small flat problem. ``result_.reason`` says what was chosen and why.
     algorithm : {"auto", "gram", "tiled", "low_rank"}, default="auto"
         How to multiply with kernel matrices. "gram" stores them; "tiled" computes their entries anew for each product
         and needs next to no memory; "low_rank" approximates them by an incomplete Cholesky factorization. "auto" is
@@ -124,7 +124,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     coef_ : ndarray of shape (n_classes, n_features)
         Weights of the linear model; there is one row per class, also for two classes. Only for the linear kernel.
     expansions_ : list of Expansion
-        For other kernels, one per kernel: the kernel, the rows it is compared with (``basis``) and ``coefficients``.
+        For other kernels and algorithms, one per kernel: the kernel, the rows it is compared with (``basis``), the
+        ``coefficients``, and the ``functions`` (classes or nodes) that their columns belong to.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     result_ : FitResult
@@ -201,8 +202,11 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
 
     def _reads_kernel_values(self) -> bool:
         """Whether X holds kernel values instead of features."""
-        kernel = getattr(self.kernel, "kernel", self.kernel)  # of PerClass and its like
-        return isinstance(kernel, Kernel) and kernel.is_precomputed
+        kernels = getattr(self.kernel, "kernel", self.kernel)  # of PerClass and its like
+        if isinstance(kernels, Mapping):
+            kernels = list(kernels.values())
+        each = kernels if isinstance(kernels, (list, tuple)) else [kernels]
+        return any(isinstance(kernel, Kernel) and kernel.is_precomputed for kernel in each)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelLogisticClassifier":
         """Fit the model.
@@ -214,7 +218,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         y : array of shape (n_samples,)
             Labels: numbers or strings; with a taxonomy, names of its nodes.
         sample_weight : array of shape (n_samples,), default=None
-            Weights of the rows; an integer weight acts like a repetition.
+            Weights of the rows; an integer weight acts like a repetition, but under "low_rank", which sees rows only.
 
         Returns
         -------
@@ -248,7 +252,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
             indices = taxonomy.leaf_index(seen)[indices].astype(np.int32)
         in_core_order = classes if taxonomy is None else taxonomy.classes
         class_kernels = assign_kernels(self.kernel, taxonomy, in_core_order, coupling, self.tying)
-        problem = Problem(X, indices, len(classes), weights, class_kernels, order)
+        names = taxonomy.names[1:] if taxonomy is not None and coupling.parents is not None else in_core_order.tolist()
+        problem = Problem(X, indices, len(classes), weights, class_kernels, order, classes, list(names))
         start = self._start(classes, X.shape[1]) if self.warm_start else None
         with fit_progress(verbose, settings["tol"]) as progress:
             functions, result = fit_functions(problem, products, start, settings | {"progress": progress})
@@ -269,6 +274,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
             rank = check_number("rank", rank, least=1, integer=True)
         if tolerance is not None:
             tolerance = check_number("rank_tolerance", tolerance, least=0)
+            if tolerance >= 1:
+                raise ValueError(f"rank_tolerance is a share of the trace: it must be below 1, got {tolerance}")
         if algorithm in ("gram", "tiled") and not (rank is None and tolerance is None):
             raise ValueError(f'rank and rank_tolerance belong to algorithm="low_rank", got algorithm={algorithm!r}')
         return Products(algorithm, check_memory_limit(self.memory_limit), rank, tolerance)
@@ -295,7 +302,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         """The fitted functions, from the attributes."""
         if hasattr(self, "coef_"):
             return LinearFunctions(self.coef_, self.intercept_)
-        return self._kernel_functions
+        return self._kernel_functions.with_intercept(self.intercept_)
 
     def _start(self, classes: npt.NDArray[Any], n_features: int) -> ClassFunctions | None:
         """Functions of the last fit, if they fit the new problem."""
@@ -312,14 +319,14 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         if result.status == "max_iter":
             advice = f"Raise max_iter (now {self.max_iter}), or tol if this accuracy is enough."
             what = f"The fit stopped after {result.iterations} iterations ({reached})."
-        elif result.gap < 0:
-            what = f"The kernel matrix is not positive semidefinite, so nothing is certified ({reached})."
-            advice = "Add a small number to its diagonal, or use another kernel."
         else:
             what = f"The fit cannot get closer to the minimum in this arithmetic ({reached})."
-            advice = "Raise tol" + (
-                ', or use precision="auto".' if self.precision == "single" else ", or scale the features."
-            )
+            if self.precision == "single":
+                advice = 'Raise tol, or use precision="auto".'
+            elif hasattr(self, "coef_"):
+                advice = "Raise tol, or scale the features."
+            else:
+                advice = "Raise tol, or lower the variance of the kernel or sigma2."
         warnings.warn(f"{what} {advice}", ConvergenceWarning, stacklevel=3)
 
     def _predict(self, X: Any, output: str) -> npt.NDArray[np.float64]:

@@ -99,8 +99,10 @@ Operators<T> KernelMatrices::make(const Execution& execution) {
     bytes_ = 0.0;
     for (std::size_t l = 0; l < kernels_.size(); ++l) {
       out.push_back(std::make_unique<LowRank<T>>(kernels_[l], X_, factors_[l], execution));
-      bytes_ += static_cast<double>(factors_[l]->L.size()) * sizeof(double);
+      bytes_ += static_cast<double>(factors_[l]->L.size()) *
+                (sizeof(T) == sizeof(double) ? static_cast<double>(sizeof(double)) : bytes_of_factor);
     }
+    if (cut_ > 0) reason_ += "; memory_limit ended the rank at " + std::to_string(cut_);
     return out;
   }
   for (const auto& kernel : kernels_) out.push_back(std::make_unique<Tiled<T>>(kernel, X_, execution));
@@ -147,6 +149,9 @@ const std::vector<std::shared_ptr<const LowRankFactor>>& KernelMatrices::factors
         incomplete_cholesky(*kernel, InputRows{X_, {}}, most, settings_.tolerance, execution)));
   }
   factors_ = std::move(made);
+  for (const auto& factor : factors_) {
+    if (most < wanted && factor->rank() == most) cut_ = most;
+  }
   return factors_;
 }
 

@@ -72,6 +72,7 @@ class KernelMatrices {
   KernelAlgorithm chosen_;
   std::string reason_;
   double bytes_ = 0.0;
+  Index cut_ = 0;  ///< the rank at which the memory ended, if it did
   Operators<float> single_;
   Operators<double> double_;
   Operators<double> certifying_;
