@@ -1,11 +1,11 @@
-"""Command line: ``python -m bench {fit,product,coupling,hierarchy,aloi,dump}`` from the root of the repository."""
+"""Command line: ``python -m bench <suite>`` from the root of the repository; ``--help`` lists the suites."""
 
 import argparse
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from bench import couplings, fits, hierarchies, images, products
+from bench import couplings, fits, hierarchies, images, kernel_fits, large_kernels, packings, products, ranks
 from bench.problems import dump_csr, news20
 from bench.report import Result, write
 from bench.taxonomies import TREES
@@ -17,6 +17,10 @@ def _numbers(text: str) -> list[float]:
 
 def _whole_numbers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     hierarchy = suites.add_parser(
         "hierarchy", parents=[common], formatter_class=shows_defaults, help="scores of flat and hierarchical models"
     )
-    hierarchy.add_argument("--data", type=lambda text: text.split(","), default=list(TREES), help="which data sets")
+    hierarchy.add_argument("--data", type=_names, default=list(TREES), help="which data sets")
     hierarchy.add_argument("--gap", type=float, default=1e-6)
 
     aloi = suites.add_parser("aloi", parents=[common], formatter_class=shows_defaults, help="fits of ALOI")
@@ -55,6 +59,36 @@ def _parser() -> argparse.ArgumentParser:
     aloi.add_argument("--scaling", choices=("constant", "standard"), default="constant")
     aloi.add_argument("--gap", type=float, default=1e-3)
     aloi.add_argument("--max-iter", type=int, default=2000)
+
+    kernels = suites.add_parser(
+        "kernels", parents=[common], formatter_class=shows_defaults, help="RBF models against those of other libraries"
+    )
+    kernels.add_argument("--data", type=_names, default=list(kernel_fits.VALUES), help="which data sets")
+    kernels.add_argument("--repeats", type=int, default=1)
+    kernels.add_argument("--rank", type=int, default=1000, help="rank of the approximations")
+    kernels.add_argument("--limit", type=float, default=300.0, help="give a model up when it takes longer (s)")
+    kernels.add_argument("--choose", action="store_true", help="choose values on held-out rows first, for minutes")
+
+    rank = suites.add_parser(
+        "rank", parents=[common], formatter_class=shows_defaults, help="error of low rank, against Nystroem"
+    )
+    rank.add_argument("--data", type=_names, default=list(kernel_fits.VALUES), help="which data sets")
+    rank.add_argument("--ranks", type=_whole_numbers, default=[50, 100, 200, 500, 1000, 2000])
+    rank.add_argument("--limit", type=float, default=120.0, help="give a model up when it takes longer (s)")
+
+    large = suites.add_parser(
+        "large", parents=[common], formatter_class=shows_defaults, help="a kernel matrix too large to store"
+    )
+    large.add_argument("--rows", type=int, default=58000)
+    large.add_argument("--ranks", type=_whole_numbers, default=[500, 1000])
+    large.add_argument("--gap", type=float, default=1e-3)
+    large.add_argument("--memory-limit", default="4 GB", help="for kernel matrices")
+    large.add_argument("--limit", type=float, default=600.0, help="give a model up when it takes longer (s)")
+
+    packing = suites.add_parser(
+        "packing", parents=[common], formatter_class=shows_defaults, help="products with symmetric matrices"
+    )
+    packing.add_argument("--repeats", type=int, default=11)
 
     dump = suites.add_parser("dump", help="write the matrix of news20 for taxolearn_bench --csr")
     dump.add_argument("file", type=Path)
@@ -84,6 +118,36 @@ def _run(options: argparse.Namespace) -> Result:
         return couplings.run(repeats=options.repeats, n_threads=options.threads, quick=options.quick)
     if options.suite == "hierarchy":
         return hierarchies.run(data=options.data, gap=options.gap, n_threads=options.threads, quick=options.quick)
+    if options.suite == "kernels":
+        return kernel_fits.run(
+            data=options.data,
+            repeats=options.repeats,
+            rank=options.rank,
+            limit=options.limit,
+            n_threads=options.threads,
+            choose=options.choose,
+            quick=options.quick,
+        )
+    if options.suite == "rank":
+        return ranks.run(
+            data=options.data,
+            ranks=options.ranks,
+            limit=options.limit,
+            n_threads=options.threads,
+            quick=options.quick,
+        )
+    if options.suite == "large":
+        return large_kernels.run(
+            rows=options.rows,
+            ranks=options.ranks,
+            gap=options.gap,
+            memory_limit=options.memory_limit,
+            limit=options.limit,
+            n_threads=options.threads,
+            quick=options.quick,
+        )
+    if options.suite == "packing":
+        return packings.run(repeats=options.repeats, n_threads=options.threads, quick=options.quick)
     return images.run(
         variances=options.variances,
         scaling=options.scaling,

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.report import Bar, Result
+from bench.figures import Bar
+from bench.report import Result
 from bench.taxonomies import TREES
 from bench.timing import Timing
 from taxolearn import Taxonomy, _core
@@ -49,7 +50,7 @@ def run(*, repeats: int, n_threads: int, quick: bool) -> Result:
         suite="coupling",
         title="Cost of a kernel product: flat and with the tree",
         columns=_COLUMNS,
-        bar=Bar(key="ratio", label="time of a product, relative to flat", text="{:.3f}"),
+        figure=Bar(key="ratio", label="time of a product, relative to flat", text="{:.3f}"),
         settings={"threads": n_threads, "repeats": repeats, "quick": quick},
         notes=[_NOTE],
     )

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from bench.certify import Certificate, certify
+from bench.figures import Bar
 from bench.libraries import Library, libraries
 from bench.problems import Data, news20
-from bench.report import Bar, Result
+from bench.report import Result
 from bench.timing import interleave
 
 _SIGMA2 = 0.01
@@ -38,7 +39,7 @@ def run(*, variances: list[float], gap: float, repeats: int, n_threads: int, lim
             "objective": "objective",
             "error": "test error %",
         },
-        bar=Bar("seconds", "seconds to the gap (median)", "{:.2f}"),
+        figure=Bar("seconds", "seconds to the gap (median)", "{:.2f}"),
         settings={"threads": n_threads, "repeats": repeats, "sigma2": _SIGMA2, "data": data.description},
         notes=[_NOTE],
     )

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.report import Bar, Result
+from bench.figures import Bar
+from bench.report import Result
 from bench.taxonomies import TREES, TreeData
 from taxolearn import KernelLogisticClassifier, decisions, metrics
 from taxolearn.kernels import Linear
@@ -125,7 +126,7 @@ def run(*, data: list[str], gap: float, n_threads: int, quick: bool) -> Result:
         suite="hierarchy",
         title="Flat and hierarchical models",
         columns=_COLUMNS,
-        bar=Bar(key="log_loss", label="log loss on test data", text="{:.3f}"),
+        figure=Bar(key="log_loss", label="log loss on test data", text="{:.3f}"),
         settings={"gap": gap, "threads": n_threads, "quick": quick},
         notes=[_SCORES, _CHOICE],
     )

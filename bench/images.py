@@ -2,15 +2,16 @@
 
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from bench.certify import certify
+from bench.figures import Bar
+from bench.memory import reset_peak, resident
 from bench.problems import Data, Floats, aloi
-from bench.report import Bar, Result
+from bench.report import Result
 from taxolearn import KernelLogisticClassifier
 from taxolearn.kernels import Linear
 
@@ -43,7 +44,7 @@ def run(*, variances: list[float], scaling: str, gap: float, max_iter: int, n_th
             "megabytes": "peak MB beyond inputs",
             "precision": "precision",
         },
-        bar=Bar("error", "test error, %", "{:.2f}"),
+        figure=Bar("error", "test error, %", "{:.2f}"),
         settings={"threads": n_threads, "sigma2": _SIGMA2, "scaling": scaling, "data": data.description},
         notes=[_NOTE],
     )
@@ -64,14 +65,14 @@ def _scaled(data: Data, scaling: str) -> Data:
 
 
 def _fit(data: Data, v: float, gap: float, max_iter: int, n_threads: int) -> dict[str, Any]:
-    before = _reset_peak()
+    before = reset_peak()
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the row says so
         model = KernelLogisticClassifier(Linear(v), sigma2=_SIGMA2, tol=gap, max_iter=max_iter, n_threads=n_threads)
         model.fit(data.X, data.y)
     seconds = time.perf_counter() - start
-    peak = _memory("VmHWM")
+    peak = resident("VmHWM")
     outcome = model.result_
     labels = np.searchsorted(model.classes_, data.y)
     certificate = certify(data.X, labels, model.coef_, model.intercept_, v, _SIGMA2)
@@ -92,24 +93,7 @@ def _fit(data: Data, v: float, gap: float, max_iter: int, n_threads: int) -> dic
         "relative_gap": certificate.relative_gap,
         "own_relative_gap": outcome.relative_gap,
         "objective": certificate.objective,
-        "megabytes": None if before is None or peak is None else (peak - before) / 1e3,
+        "megabytes": None if before is None or peak is None else (peak - before) / 1e6,
         "precision": outcome.precision,
         "state": outcome.state,
     }
-
-
-def _reset_peak() -> float | None:
-    """Make the peak of the resident memory start anew; return what is resident now, in kB."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return None  # no Linux, or not allowed: no figure rather than a wrong one
-    return _memory("VmRSS")
-
-
-def _memory(name: str) -> float | None:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return None
-    values = [line.split()[1] for line in status.read_text().splitlines() if line.startswith(f"{name}:")]
-    return float(values[0]) if values else None

@@ -1,4 +1,4 @@
-"""The data that benchmarks run on: news20 and ALOI where they are, else something made up of the same kind."""
+"""The data that benchmarks run on: collections where they are, and things made up of the same kind."""
 
 import os
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.special import logsumexp
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from taxolearn.datasets import read_npz, read_vw
@@ -92,6 +93,59 @@ def aloi(quick: bool = False) -> Data:
         parts += [part.X.toarray(), part.y]
     data = Data("ALOI", *parts)
     return data.first_rows(data.X.shape[0] // 20) if quick else data
+
+
+def satimage(quick: bool = False) -> Data:
+    """Statlog Landsat, original split, features divided by 10."""
+    return _table("satimage", ("sat.trn.gz", "sat.tst.gz"), -1, 10.0, quick)
+
+
+def usps(quick: bool = False) -> Data:
+    """USPS digits, features in [-1, 1] as in the file."""
+    return _table("USPS", ("zip.train.gz", "zip.test.gz"), 0, 1.0, quick)
+
+
+def _table(name: str, files: tuple[str, str], label: int, divisor: float, quick: bool) -> Data:
+    """Numbers separated by blanks, one of the columns the label."""
+    parts = []
+    for file in files:
+        path = data_directory() / name.lower() / file
+        if not path.exists():
+            raise FileNotFoundError(f"{path} is absent; TAXOLEARN_DATA names the directory of the data")
+        table = np.loadtxt(path)
+        parts += [np.delete(table, label, axis=1) / divisor, table[:, label].astype(np.int64)]
+    data = Data(name, *parts)
+    return data.first_rows(600) if quick else data
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A mixture of unit Gaussians with equal weights, each of one class: rows, and what the best classifier says."""
+
+    centres: Floats
+    classes: npt.NDArray[np.int64]
+
+    @classmethod
+    def made_up(cls, n_classes: int, per_class: int, d: int, spread: float) -> "Clusters":
+        random = np.random.default_rng(0)
+        centres = spread * random.standard_normal((n_classes * per_class, d))
+        return cls(centres, np.repeat(np.arange(n_classes), per_class))
+
+    def draw(self, n: int, n_test: int) -> Data:
+        """Rows for training and test."""
+        random = np.random.default_rng(1)
+        which = random.integers(len(self.centres), size=n + n_test)
+        X = self.centres[which] + random.standard_normal((n + n_test, self.centres.shape[1]))
+        y = self.classes[which]
+        return Data("clusters", X[:n], y[:n], X[n:], y[n:])
+
+    def log_proba(self, X: Floats) -> Floats:
+        """Logarithms of the true probabilities of the classes."""
+        squares = (X**2).sum(axis=1)[:, None] - 2 * X @ self.centres.T + (self.centres**2).sum(axis=1)
+        of_class = [-0.5 * squares[:, self.classes == c] for c in range(self.classes.max() + 1)]
+        joint: Floats = np.stack([logsumexp(part, axis=1) for part in of_class], axis=1)
+        normalized: Floats = joint - logsumexp(joint, axis=1, keepdims=True)
+        return normalized
 
 
 def dump_csr(X: Any, path: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench.figures import Bar
 from bench.problems import news20
-from bench.report import Bar, Result
+from bench.report import Result
 from bench.timing import interleave
 from taxolearn import _core
 
@@ -38,7 +39,7 @@ def run(*, columns: list[int], repeats: int, n_threads: int, cpp_json: Path | No
             "ratio": "time over taxolearn's",
             "deviation": "relative deviation",
         },
-        bar=Bar("gflops", "GFlop/s", "{:.1f}"),
+        figure=Bar("gflops", "GFlop/s", "{:.1f}"),
         settings={"threads": n_threads, "repeats": repeats, "data": data.description},
         notes=[_NOTE],
     )
@@ -93,7 +94,7 @@ def _competitors(X: Any, S: npt.NDArray[Any], precision: str, n_threads: int) ->
         "SciPy, X.T kept by rows": lambda: X @ (kept @ S),
     }
     try:
-        from sparse_dot_mkl import dot_product_mkl  # type: ignore[import-not-found,unused-ignore]
+        from sparse_dot_mkl import dot_product_mkl  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except (ImportError, OSError):
         return work
     work["MKL (sparse_dot_mkl)"] = lambda: dot_product_mkl(X, dot_product_mkl(kept, S))

@@ -3,24 +3,15 @@
 import json
 import os
 import platform
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bench.figures import Figure, draw
 from taxolearn import _core
 
-_PACKAGES = ("taxolearn", "numpy", "scipy", "scikit-learn", "sparse_dot_mkl")
-
-
-@dataclass(frozen=True)
-class Bar:
-    """What the figure shows: the key of a row, the label of its axis, and the format of a number."""
-
-    key: str
-    label: str
-    text: str
+_PACKAGES = ("taxolearn", "numpy", "scipy", "scikit-learn", "sparse_dot_mkl", "torch", "gpytorch")
 
 
 @dataclass
@@ -34,7 +25,7 @@ class Result:
     suite: str
     title: str
     columns: dict[str, str]  # key -> heading of the table
-    bar: Bar
+    figure: Figure
     settings: dict[str, Any]
     notes: list[str] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -100,42 +91,4 @@ def write(result: Result, directory: Path) -> None:
     table = markdown(result)
     (directory / f"{result.suite}.md").write_text(table)
     print(table)
-    _draw(result, directory)
-
-
-def _draw(result: Result, directory: Path) -> None:
-    try:
-        import matplotlib as mpl
-    except ModuleNotFoundError:
-        print("matplotlib is not installed: no figure")
-        return
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "taxolearn"
-    import matplotlib.pyplot as plt
-
-    groups = list(dict.fromkeys(row["problem"] for row in result.rows))
-    wide = min(len(groups), 2)
-    high = -(-len(groups) // wide)
-    fig, axes = plt.subplots(high, wide, figsize=(4.6 * wide, 2.4 * high + 0.6), squeeze=False, layout="constrained")
-    for ax in axes.flat[len(groups) :]:
-        ax.remove()
-    for ax, group in zip(axes.flat, groups, strict=False):
-        _bars(ax, [row for row in result.rows if row["problem"] == group], result.bar)
-        ax.set_title(group, fontsize=9)
-    fig.suptitle(result.title, fontsize=10)
-    fig.savefig(directory / f"{result.suite}.svg", metadata={"Date": None})
-    fig.savefig(directory / f"{result.suite}.png", dpi=150)
-    plt.close(fig)
-
-
-def _bars(ax: Any, rows: Sequence[dict[str, Any]], bar: Bar) -> None:
-    rows = [row for row in rows if row.get(bar.key) is not None]
-    names = [f"{row['library']}, {row['case']}" if row.get("case") else row["library"] for row in rows]
-    colors = ["#0b6e99" if row["library"].startswith("taxolearn") else "#b0b0b0" for row in rows]
-    bars = ax.barh(range(len(rows)), [row[bar.key] for row in rows], color=colors)
-    ax.bar_label(bars, labels=[bar.text.format(row[bar.key]) for row in rows], fontsize=7, padding=2)
-    ax.set_yticks(range(len(rows)), names, fontsize=7)
-    ax.invert_yaxis()
-    ax.margins(x=0.18)
-    ax.set_xlabel(bar.label, fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
+    draw(result.figure, result.title, result.rows, directory / result.suite)

@@ -21,11 +21,13 @@ class Timing:
 
 
 def interleave(
-    work: Mapping[str, Callable[[], Any]], repeats: int, least_seconds: float = 0.0
+    work: Mapping[str, Callable[[], Any]], repeats: int, least_seconds: float = 0.0, pause: float = 0.0
 ) -> tuple[dict[str, Timing], dict[str, Any]]:
     """Run every piece of work in turns; return times and last answers by name.
 
     There are ``repeats`` rounds, and more, up to a hundred, until the rounds have taken ``least_seconds`` together.
+    Before each piece of work there is a ``pause``, in which the threads of the last one, that may wait for more work
+    without sleeping, leave the cores.
     """
     seconds: dict[str, list[float]] = {name: [] for name in work}
     answers: dict[str, Any] = {}
@@ -35,6 +37,7 @@ def interleave(
         rounds += 1
         for name, run in work.items():
             answers.pop(name, None)
+            time.sleep(pause)
             start = time.perf_counter()
             answers[name] = run()
             seconds[name].append(time.perf_counter() - start)
