@@ -20,12 +20,18 @@ PROBLEMS = {
     "weights": "X, settings = rows(20000, 5000, 40), dict(state='weights', tol=1e-30, precision='double')",
     "newton": "X, settings = rows(20000, 5000, 40), dict(method='newton', tol=1e-30, precision='double')",
     "stored": "X, settings = rows(6000, 20000, 800), dict(state='coefficients', precision='double')",
+    "filling": "X, settings = generator.standard_normal((20000, 300)), dict(kernel=RBF(20.0))",
+    "gram": "X, settings = generator.standard_normal((3000, 5)), dict(kernel=RBF(), tol=1e-30, precision='double')",
+    "tiled": "X, settings = generator.standard_normal((30000, 20)), dict(kernel=RBF(5.0), algorithm='tiled')",
+    "low_rank": "X, settings = generator.standard_normal((50000, 50)), dict(kernel=RBF(10.0), rank=4000)",
+    "exact": "X, settings = generator.standard_normal((3000, 5)), dict(kernel=RBF(), method='exact')",
 }
 INTERRUPT = """
     import os, signal, sys, threading, time
     import numpy as np
     import scipy.sparse as sp
     from taxolearn import KernelLogisticClassifier
+    from taxolearn.kernels import RBF
 
     generator = np.random.default_rng(0)
 
@@ -55,7 +61,9 @@ INTERRUPT = """
 """
 
 
-@pytest.mark.parametrize(("problem", "threads"), [*((name, 1) for name in PROBLEMS), ("coefficients", 2)])
+@pytest.mark.parametrize(
+    ("problem", "threads"), [*((name, 1) for name in PROBLEMS), ("coefficients", 2), ("gram", 2), ("tiled", 2)]
+)
 def test_ctrl_c_stops_a_fit_within_a_second(run_python, problem, threads):
     done = run_python(INTERRUPT.format(problem=PROBLEMS[problem], threads=threads))
     assert done.returncode == 0, done.stderr
