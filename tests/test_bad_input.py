@@ -180,7 +180,8 @@ class TestParameters:
             KernelLogisticClassifier(**{name: value}).fit(*problem())
 
     def test_choices_are_named(self):
-        with pytest.raises(ValueError, match="method is 'sgd', expected one of 'auto', 'lbfgs', 'ncg'"):
+        expected = "method is 'sgd', expected one of 'auto', 'lbfgs', 'ncg', 'newton', 'exact'"
+        with pytest.raises(ValueError, match=expected):
             KernelLogisticClassifier(method="sgd").fit(*problem())
 
     def test_newton_does_not_work_on_weights(self):

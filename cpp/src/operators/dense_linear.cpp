@@ -1,10 +1,10 @@
 #include "taxolearn/operators/dense_linear.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 
+#include "matrix_block.hpp"
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/base/vector.hpp"
 
@@ -14,23 +14,6 @@ namespace {
 constexpr Index rows_per_block = 512;
 constexpr Index columns_per_block = 128;
 constexpr Index segments_wanted = 8;  // enough blocks to keep the threads busy when there are few columns
-
-template <class T>
-using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using ConstMap = Eigen::Map<const RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
-template <class T>
-using Map = Eigen::Map<RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
-
-template <class T>
-ConstMap<T> block(const DenseView<const T>& A, Index row, Index rows, Index column, Index columns) {
-  return ConstMap<T>(A.row(row) + column, rows, columns, Eigen::OuterStride<>(A.stride));
-}
-
-template <class T>
-Map<T> block(const DenseView<T>& A, Index row, Index rows, Index column, Index columns) {
-  return Map<T>(A.row(row) + column, rows, columns, Eigen::OuterStride<>(A.stride));
-}
 
 }  // namespace
 
