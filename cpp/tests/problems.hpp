@@ -1,6 +1,7 @@
 // Problems that the tests share, made from seeds, and slow obvious answers to compare with.
 //
-// All values are exact in single precision, so that every type of input holds the same numbers.
+// All values are exact in single precision, so that every type of input holds the same numbers. What needs Eigen's
+// algorithms is in problems.cpp: the compiler would work on it again for every test that includes this.
 #pragma once
 
 #include <Eigen/Dense>
@@ -25,15 +26,18 @@ using Eigen::VectorXd;
 // -------------------------------------------------------------------------------------------------------
 
 /// |a - b| / |b|; not a number where a or b has one.
-inline double relative_error(const MatrixXd& a, const MatrixXd& b) {
-  if (a.rows() != b.rows() || a.cols() != b.cols()) return std::numeric_limits<double>::infinity();
-  const double scale = b.norm();
-  return (a - b).norm() / (scale > 0.0 ? scale : 1.0);
-}
+double relative_error(const MatrixXd& a, const MatrixXd& b);
 
-inline bool identical(const MatrixXd& a, const MatrixXd& b) {
-  return a.rows() == b.rows() && a.cols() == b.cols() && (a.array() == b.array()).all();
-}
+bool identical(const MatrixXd& a, const MatrixXd& b);
+
+/// A B.
+MatrixXd times(const MatrixXd& A, const MatrixXd& B);
+
+/// tr(E^T M F).
+double bilinear(const MatrixXd& E, const MatrixXd& M, const MatrixXd& F);
+
+/// A^-1 B, by elimination.
+MatrixXd solution(const MatrixXd& A, const MatrixXd& B);
 
 /// Error allowed to a product in precision T.
 template <class T>
@@ -126,9 +130,7 @@ class Random {
   Index below(Index end) { return static_cast<Index>(engine_() % static_cast<std::uint64_t>(end)); }
 
   /// Elements in [-1, 1).
-  MatrixXd matrix(Index rows, Index cols) {
-    return MatrixXd::NullaryExpr(rows, cols, [this] { return 2.0 * uniform() - 1.0; });
-  }
+  MatrixXd matrix(Index rows, Index cols);
 
   std::vector<std::int32_t> labels(Index rows, Index classes) {
     std::vector<std::int32_t> out(static_cast<std::size_t>(rows));
@@ -137,12 +139,7 @@ class Random {
   }
 
   /// Rows are distributions, some of them with zeros.
-  MatrixXd targets(Index rows, Index classes) {
-    MatrixXd out = matrix(rows, classes).cwiseMax(0.0);
-    out.col(0).array() += 0.25;
-    for (Index i = 0; i < rows; ++i) out.row(i) /= out.row(i).sum();
-    return out;
-  }
+  MatrixXd targets(Index rows, Index classes);
 
   /// Every fourth is zero.
   std::vector<double> weights(Index rows) {
@@ -184,25 +181,7 @@ Sparse<V, I> random_sparse(Index rows, Index cols, Index per_row, std::uint64_t 
 /// The same inputs in every type, and as an Eigen matrix. Not to be copied: the views point into it.
 class Inputs {
  public:
-  Inputs(Index rows, Index cols, Index per_row, std::uint64_t seed)
-      : X(MatrixXd::Zero(rows, cols)),
-        single32_(random_sparse<float, std::int32_t>(rows, cols, per_row, seed)),
-        single64_(random_sparse<float, std::int64_t>(rows, cols, per_row, seed)),
-        double32_(random_sparse<double, std::int32_t>(rows, cols, per_row, seed)),
-        double64_(random_sparse<double, std::int64_t>(rows, cols, per_row, seed)),
-        single_dense_(rows, cols),
-        double_dense_(rows, cols) {
-    for (Index i = 0; i < rows; ++i) {
-      for (auto k = double64_.offsets[i]; k < double64_.offsets[i + 1]; ++k) {
-        X(i, double64_.columns[k]) += double64_.values[k];
-      }
-    }
-    single_dense_ = Padded<float>(X);
-    double_dense_ = Padded<double>(X);
-    views = {single32_.view(), single64_.view(), double32_.view(), double64_.view()};
-    views.push_back(static_cast<const Padded<float>&>(single_dense_).view());
-    views.push_back(static_cast<const Padded<double>&>(double_dense_).view());
-  }
+  Inputs(Index rows, Index cols, Index per_row, std::uint64_t seed);
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
 
@@ -224,19 +203,10 @@ class Inputs {
 // ---- Softmax regression in dense algebra
 // -----------------------------------------------------------------------------
 
-inline MatrixXd one_hot(const std::vector<std::int32_t>& labels, Index classes) {
-  MatrixXd out = MatrixXd::Zero(static_cast<Index>(labels.size()), classes);
-  for (std::size_t i = 0; i < labels.size(); ++i) out(static_cast<Index>(i), labels[i]) = 1.0;
-  return out;
-}
-
-inline VectorXd log_sum_exp(const MatrixXd& u) {
-  const VectorXd top = u.rowwise().maxCoeff();
-  return top.array() + (u.colwise() - top).array().exp().rowwise().sum().log();
-}
-
-inline MatrixXd log_softmax(const MatrixXd& u) { return u.colwise() - log_sum_exp(u); }
-inline MatrixXd softmax(const MatrixXd& u) { return log_softmax(u).array().exp(); }
+MatrixXd one_hot(const std::vector<std::int32_t>& labels, Index classes);
+VectorXd log_sum_exp(const MatrixXd& u);
+MatrixXd log_softmax(const MatrixXd& u);
+MatrixXd softmax(const MatrixXd& u);
 
 /// Phi(W) = sum_i s_i (logsumexp(u_i) - y_i . u_i) + 1/2 |W|^2 with u = Z W, Z = [sqrt(variance) X, sigma 1].
 struct DenseProblem {
@@ -244,52 +214,21 @@ struct DenseProblem {
   MatrixXd Y;  ///< n x C
   VectorXd s;  ///< n
 
-  DenseProblem(const MatrixXd& X, const MatrixXd& targets, const VectorXd& weights, double variance, double sigma2)
-      : Z(X.rows(), X.cols() + 1), Y(targets), s(weights) {
-    Z << std::sqrt(variance) * X, VectorXd::Constant(X.rows(), std::sqrt(sigma2));
-  }
+  DenseProblem(const MatrixXd& X, const MatrixXd& targets, const VectorXd& weights, double variance, double sigma2);
 
-  MatrixXd kernel() const { return Z * Z.transpose(); }
+  MatrixXd kernel() const;
 
-  double loss(const MatrixXd& u) const {
-    return s.dot(log_sum_exp(u) - VectorXd((Y.array() * u.array()).rowwise().sum()));
-  }
-  MatrixXd residual(const MatrixXd& u) const { return s.asDiagonal() * (softmax(u) - Y); }
+  double loss(const MatrixXd& u) const;
+  MatrixXd residual(const MatrixXd& u) const;
 
-  double objective(const MatrixXd& W) const { return loss(Z * W) + 0.5 * W.squaredNorm(); }
-  MatrixXd gradient(const MatrixXd& W) const { return W + Z.transpose() * residual(Z * W); }
+  double objective(const MatrixXd& W) const;
+  MatrixXd gradient(const MatrixXd& W) const;
 
   /// -f*(r) - 1/2 |Z^T r|^2 at r = residual(Z W), where f*(r) = sum_i s_i sum_c pi_ic log pi_ic.
-  double dual(const MatrixXd& W) const {
-    const MatrixXd pi = softmax(Z * W);
-    const auto entropies = pi.array() * pi.array().max(1e-300).log();
-    return -s.dot(VectorXd(entropies.rowwise().sum())) - 0.5 * (Z.transpose() * residual(Z * W)).squaredNorm();
-  }
+  double dual(const MatrixXd& W) const;
 
   /// Newton's method with the full Hessian and halved steps.
-  MatrixXd minimizer() const {
-    const Index d = Z.cols();
-    const Index classes = Y.cols();
-    MatrixXd W = MatrixXd::Zero(d, classes);
-    for (int k = 0; k < 60; ++k) {
-      const MatrixXd pi = softmax(Z * W);
-      MatrixXd H = MatrixXd::Identity(d * classes, d * classes);
-      for (Index a = 0; a < classes; ++a) {
-        for (Index b = 0; b < classes; ++b) {
-          const VectorXd curve = s.array() * pi.col(a).array() * ((a == b ? 1.0 : 0.0) - pi.col(b).array());
-          H.block(a * d, b * d, d, d) += Z.transpose() * curve.asDiagonal() * Z;
-        }
-      }
-      const MatrixXd g = gradient(W);
-      const VectorXd solved = H.llt().solve(g.reshaped());
-      const MatrixXd step = solved.reshaped(d, classes);
-      double length = 1.0;
-      while (length > 1e-8 && objective(W - length * step) > objective(W)) length *= 0.5;
-      W -= length * step;
-      if (g.norm() < 1e-14) break;
-    }
-    return W;
-  }
+  MatrixXd minimizer() const;
 };
 
 }  // namespace taxolearn::tests

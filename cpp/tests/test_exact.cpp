@@ -18,7 +18,7 @@ DenseView<const double> view(const RowMajorXd& matrix) { return {matrix.data(), 
 /// A positive semidefinite matrix of the given rank.
 RowMajorXd random_kernel(Index n, Index rank, double scale, unsigned seed) {
   const MatrixXd B = Random(seed).matrix(n, rank);
-  return scale / static_cast<double>(rank) * B * B.transpose();
+  return scale / static_cast<double>(rank) * times(B, B.transpose());
 }
 
 RowMajorXd random_probabilities(Index n, Index C, double sharpness, unsigned seed) {
@@ -63,7 +63,7 @@ struct System {
   }
 
   VectorXd dense_solve(const VectorXd& g) const {
-    return -(MatrixXd::Identity(n() * C(), n() * C()) + W() * K()).householderQr().solve(g);
+    return -solution(MatrixXd::Identity(n() * C(), n() * C()) + times(W(), K()), g);
   }
 
   VectorXd exact_solve(const VectorXd& g, const Execution& execution) const {

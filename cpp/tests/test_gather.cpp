@@ -93,7 +93,7 @@ TEST_CASE_TEMPLATE("gather is a product, for all widths and numbers of columns",
           target.out = out.view();
           target.columns = columns;
           target.scale = T(0.75);
-          MatrixXd expected = dense_A * S;
+          MatrixXd expected = times(dense_A, S);
           if (with_diagonal) {
             target.diagonal = diagonal_values.data();
             target.self = self_panel.data();
@@ -124,7 +124,7 @@ TEST_CASE_TEMPLATE("gather gives the same bits on two threads", T, float, double
   A.gather(panel.data(), 8, target, one);
   target.out = parallel.view();
   A.gather(panel.data(), 8, target, two);
-  CHECK(relative_error(tests::dense(serial.view()), dense(A, 300) * S) < rounding<T>);
+  CHECK(relative_error(tests::dense(serial.view()), times(dense(A, 300), S)) < rounding<T>);
   CHECK(identical(tests::dense(serial.view()), tests::dense(parallel.view())));
 }
 

@@ -49,16 +49,17 @@ void check_operator(Operator<T>& op, const OwnKernel& kernel, const MatrixXd& X)
     const VectorXd shift = random.matrix(m, 1);
     const std::vector<T> values(shift.data(), shift.data() + m);
     const MatrixXd plain = apply<T>(op, S, nullptr, one);
-    CHECK(relative_error(plain, M * S) < tolerance<T>);
+    CHECK(relative_error(plain, times(M, S)) < tolerance<T>);
     CHECK(identical(apply<T>(op, S, nullptr, two), plain));
-    CHECK(relative_error(apply<T>(op, S, values.data(), two), (M * S).rowwise() + shift.transpose()) < tolerance<T>);
+    CHECK(relative_error(apply<T>(op, S, values.data(), two), times(M, S).rowwise() + shift.transpose()) <
+          tolerance<T>);
   }
   const DenseInputs fresh(70, X.cols(), 4);
   const MatrixXd S = random.matrix(n, 3);
   const Padded<T> in(S);
   Padded<T> out(70, 3), again(70, 3);
   op.apply_cross(fresh.view(), in.view(), out.view(), one);
-  CHECK(relative_error(dense(out.view()), kernel.matrix(fresh.X, X) * S) < tolerance<T>);
+  CHECK(relative_error(dense(out.view()), times(kernel.matrix(fresh.X, X), S)) < tolerance<T>);
   op.apply_cross(fresh.view(), in.view(), again.view(), two);
   CHECK(identical(dense(out.view()), dense(again.view())));
   VectorXd diagonal(n);
@@ -72,7 +73,7 @@ void check_operator(Operator<T>& op, const OwnKernel& kernel, const MatrixXd& X)
   op.bilinear_grad(in.view(), right.view(), gradient.data(), two);
   const auto trace = [&](double step) {
     const OwnKernel moved(kernel.length * std::exp(step), kernel.variance);
-    return (S.array() * (moved.matrix(X, X) * F).array()).sum();
+    return bilinear(S, moved.matrix(X, X), F);
   };
   const double by_length = (trace(1e-5) - trace(-1e-5)) / 2e-5;
   CHECK(std::abs(gradient(0) - by_length) <= 1e-6 * (1.0 + std::abs(by_length)));

@@ -53,7 +53,7 @@ struct Dense {
       }
       const MatrixXd residual = s.asDiagonal() * (pi - Y);
       const VectorXd g = alpha + VectorXd(residual.reshaped());
-      const VectorXd step = (MatrixXd::Identity(n * C, n * C) + W * K).partialPivLu().solve(g);
+      const VectorXd step = solution(MatrixXd::Identity(n * C, n * C) + times(W, K), g);
       double length = 1.0;
       while (length > 1e-8 && objective(alpha - length * step) > objective(alpha)) length *= 0.5;
       alpha -= length * step;
@@ -250,7 +250,7 @@ TEST_CASE("the diagonal of the covariance, which preconditions Newton") {
     const MatrixXd S = Random(9).matrix(rows, classes);
     Matrix<double> image(rows, classes);
     space.kernel(as_matrix(S).data(), image.data());
-    const MatrixXd product = (example.covariance(example.X) * S.reshaped()).reshaped(rows, classes);
+    const MatrixXd product = times(example.covariance(example.X), S.reshaped()).reshaped(rows, classes);
     CHECK(relative_error(dense(image.view()), product) < 1e-13);
   }
 }

@@ -113,7 +113,7 @@ TEST_CASE("the derivative by an offset of zero is zero") {
 }
 
 TEST_CASE_TEMPLATE("a precomputed kernel is read by rows and columns", T, float, double) {
-  const MatrixXd A = Random(21).matrix(20, 5), K = A * A.transpose(), fresh = Random(22).matrix(7, 20);
+  const MatrixXd A = Random(21).matrix(20, 5), K = times(A, A.transpose()), fresh = Random(22).matrix(7, 20);
   const Padded<double> square(K);
   const Padded<float> wide(fresh);
   const auto kernel = make_precomputed_kernel(3.0);

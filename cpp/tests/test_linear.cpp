@@ -48,7 +48,7 @@ MatrixXd pick_rows(const MatrixXd& X, const std::vector<Index>& rows) { return X
 
 TEST_CASE_TEMPLATE("apply is variance X X^T S + 1 shift^T", T, float, double) {
   const Inputs inputs(33, 24, 4, 1);
-  const MatrixXd M = variance * inputs.X * inputs.X.transpose();
+  const MatrixXd M = variance * times(inputs.X, inputs.X.transpose());
   for_operators<T>(inputs, [&](Operator<T>& op) {
     CHECK(op.rows() == 33);
     Random random(2);
@@ -56,8 +56,8 @@ TEST_CASE_TEMPLATE("apply is variance X X^T S + 1 shift^T", T, float, double) {
       const MatrixXd S = random.matrix(33, m);
       const VectorXd shift = random.matrix(m, 1);
       const std::vector<T> shift_values(shift.data(), shift.data() + m);
-      CHECK(relative_error(apply<T>(op, S, nullptr, one), M * S) < rounding<T>);
-      const MatrixXd shifted = (M * S).rowwise() + shift.transpose();
+      CHECK(relative_error(apply<T>(op, S, nullptr, one), times(M, S)) < rounding<T>);
+      const MatrixXd shifted = times(M, S).rowwise() + shift.transpose();
       CHECK(relative_error(apply(op, S, shift_values.data(), one), shifted) < rounding<T>);
     }
   });
@@ -67,7 +67,7 @@ TEST_CASE_TEMPLATE("apply_cross is variance Xnew X^T S", T, float, double) {
   const Inputs inputs(33, 24, 4, 3);
   const Inputs fresh(300, 24, 2, 4);
   const MatrixXd S = Random(5).matrix(33, 6);
-  const MatrixXd expected = variance * fresh.X * (inputs.X.transpose() * S);
+  const MatrixXd expected = variance * times(fresh.X, times(inputs.X.transpose(), S));
   for_operators<T>(inputs, [&](Operator<T>& op) {
     for (const InputView& Xnew : fresh.views) {
       const Padded<T> padded(S);
@@ -97,7 +97,7 @@ TEST_CASE_TEMPLATE("bilinear_grad is the derivative in log variance", T, float, 
   const MatrixXd E = random.matrix(33, 9);
   const MatrixXd F = random.matrix(33, 9);
   const auto trace = [&](double log_variance) {
-    return (E.transpose() * (std::exp(log_variance) * inputs.X * inputs.X.transpose()) * F).trace();
+    return std::exp(log_variance) * bilinear(E, times(inputs.X, inputs.X.transpose()), F);
   };
   const double h = 1e-4;
   const double expected = (trace(std::log(variance) + h) - trace(std::log(variance) - h)) / (2.0 * h);
@@ -119,21 +119,21 @@ TEST_CASE_TEMPLATE("select makes the operator that of the rows, in their order",
     for (const std::vector<Index>& rows : subsets) {  // each replaces the one before
       op.select(rows, one);
       const MatrixXd X = pick_rows(inputs.X, rows);
-      const MatrixXd M = variance * X * X.transpose();
+      const MatrixXd M = variance * times(X, X.transpose());
       const Index n = X.rows();
       REQUIRE(op.rows() == n);
       const MatrixXd S = Random(10).matrix(n, 11);
-      CHECK(relative_error(apply<T>(op, S, nullptr, one), M * S) < rounding<T>);
+      CHECK(relative_error(apply<T>(op, S, nullptr, one), times(M, S)) < rounding<T>);
       VectorXd diagonal(n);
       op.diag(diagonal.data());
       CHECK(relative_error(diagonal, M.diagonal()) < 1e-14);
       const Padded<T> padded(S);
       Padded<T> out(33, 11);
       op.apply_cross(inputs.sparse(), padded.view(), out.view(), one);
-      CHECK(relative_error(dense(out.view()), variance * inputs.X * (X.transpose() * S)) < rounding<T>);
+      CHECK(relative_error(dense(out.view()), variance * times(inputs.X, times(X.transpose(), S))) < rounding<T>);
       double gradient = 0.0;
       op.bilinear_grad(padded.view(), padded.view(), &gradient, one);
-      CHECK(gradient == doctest::Approx((S.transpose() * M * S).trace()).epsilon(1e-5));
+      CHECK(gradient == doctest::Approx(bilinear(S, M, S)).epsilon(1e-5));
     }
   });
 }
@@ -147,7 +147,7 @@ TEST_CASE_TEMPLATE("select rejects what is no subset and then changes nothing", 
     CHECK(rejection([&] { op.select({4, 2, 4}, one); }) == "rows contains 4 twice");
     CHECK(rejection([&] { op.select({}, one); }) == "rows is empty, expected at least one row to select");
     REQUIRE(op.rows() == 33);
-    const MatrixXd expected = variance * inputs.X * (inputs.X.transpose() * S);
+    const MatrixXd expected = variance * times(inputs.X, times(inputs.X.transpose(), S));
     CHECK(relative_error(apply<T>(op, S, nullptr, one), expected) < rounding<T>);
   });
 }
@@ -172,14 +172,14 @@ TEST_CASE_TEMPLATE("project and expand are Z^T S and Z W + 1 shift^T", T, float,
         const Padded<T> points(S), weights(W);
         Padded<T> projected(24, m), expanded(Z.rows(), m);
         op->project(points.view(), projected.view(), one);
-        CHECK(relative_error(dense(projected.view()), Z.transpose() * S) < rounding<T>);
+        CHECK(relative_error(dense(projected.view()), times(Z.transpose(), S)) < rounding<T>);
         op->expand(weights.view(), expanded.view(), nullptr, one);
-        CHECK(relative_error(dense(expanded.view()), Z * W) < rounding<T>);
+        CHECK(relative_error(dense(expanded.view()), times(Z, W)) < rounding<T>);
         op->expand(weights.view(), expanded.view(), shift_values.data(), one);
-        CHECK(relative_error(dense(expanded.view()), (Z * W).rowwise() + shift.transpose()) < rounding<T>);
+        CHECK(relative_error(dense(expanded.view()), times(Z, W).rowwise() + shift.transpose()) < rounding<T>);
         CHECK(projected.padding_untouched());
         CHECK(expanded.padding_untouched());
-        CHECK(relative_error(apply<T>(*op, S, nullptr, one), Z * (Z.transpose() * S)) < rounding<T>);
+        CHECK(relative_error(apply<T>(*op, S, nullptr, one), times(Z, times(Z.transpose(), S))) < rounding<T>);
       }
     }
   }
@@ -191,7 +191,7 @@ TEST_CASE_TEMPLATE("products give the same bits on two threads", T, float, doubl
     const auto check = [&](const Inputs& inputs, const InputView& X, LinearAlgorithm algorithm) {
       const MatrixXd S = Random(14).matrix(inputs.X.rows(), m);
       const MatrixXd serial = apply<T>(*make_linear<T>(X, variance, algorithm, one), S, nullptr, one);
-      CHECK(relative_error(serial, variance * inputs.X * (inputs.X.transpose() * S)) < rounding<T>);
+      CHECK(relative_error(serial, variance * times(inputs.X, times(inputs.X.transpose(), S))) < rounding<T>);
       CHECK(identical(serial, apply<T>(*make_linear<T>(X, variance, algorithm, two), S, nullptr, two)));
     };
     check(large, large.sparse(), LinearAlgorithm::sparse);
@@ -208,8 +208,8 @@ TEST_CASE_TEMPLATE("products give the same bits on two threads", T, float, doubl
         return std::pair(dense(projected.view()), dense(expanded.view()));
       };
       const auto [projected, expanded] = run(one);
-      CHECK(relative_error(projected, std::sqrt(variance) * large.X.transpose() * S) < rounding<T>);
-      CHECK(relative_error(expanded, std::sqrt(variance) * large.X * W) < rounding<T>);
+      CHECK(relative_error(projected, std::sqrt(variance) * times(large.X.transpose(), S)) < rounding<T>);
+      CHECK(relative_error(expanded, std::sqrt(variance) * times(large.X, W)) < rounding<T>);
       const auto [projected2, expanded2] = run(two);
       CHECK(identical(projected, projected2));
       CHECK(identical(expanded, expanded2));

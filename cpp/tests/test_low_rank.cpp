@@ -132,7 +132,7 @@ LowRankFactor naive(const MatrixXd& M, Index rank) {
     Index pivot = 0;
     left.diagonal().maxCoeff(&pivot);
     L.col(j) = left.col(pivot) / std::sqrt(left(pivot, pivot));
-    left -= L.col(j) * L.col(j).transpose();
+    left -= times(L.col(j), L.col(j).transpose());
     left.row(pivot).setZero();
     left.col(pivot).setZero();
     out.pivots.push_back(pivot);
@@ -148,7 +148,7 @@ LowRankFactor naive(const MatrixXd& M, Index rank) {
 MatrixXd corrected(const MatrixXd& M, const std::vector<Index>& pivots) {
   const MatrixXd B = M(Eigen::all, pivots);
   const MatrixXd A = M(pivots, pivots);
-  MatrixXd out = B * A.llt().solve(B.transpose());
+  MatrixXd out = times(B, solution(A, B.transpose()));
   out.diagonal() = M.diagonal();
   return out;
 }
@@ -204,7 +204,7 @@ TEST_CASE("in passes, each pivot is within a factor of two of the greedy choice 
     }
     CHECK((residual - as_vector(factor.residual)).cwiseAbs().maxCoeff() < 1e-12);
     CHECK(factor.missing() < 1.2 * as_vector(greedy.residual).sum() / greedy.trace);
-    MatrixXd approximation = L * L.transpose();
+    MatrixXd approximation = times(L, L.transpose());
     approximation.diagonal() = M.diagonal();
     CHECK(relative_error(approximation, corrected(M, factor.pivots)) < 1e-10);
   }
@@ -221,13 +221,13 @@ TEST_CASE("the factor is that of its pivots, whose rows are lower triangular") {
   const MatrixXd L = dense(factor.L.view());
   const MatrixXd triangle = L(factor.pivots, Eigen::all);
   CHECK(identical(triangle, triangle.triangularView<Eigen::Lower>().toDenseMatrix()));
-  CHECK(relative_error(L * triangle.transpose(), M(Eigen::all, factor.pivots)) < 1e-13);
+  CHECK(relative_error(times(L, triangle.transpose()), M(Eigen::all, factor.pivots)) < 1e-13);
   for (const Index p : factor.pivots) CHECK(factor.residual[static_cast<std::size_t>(p)] == 0.0);
   CHECK(as_vector(factor.residual).minCoeff() >= 0.0);
 
   const MatrixXd S = Random(4).matrix(90, 5);
   const MatrixXd coefficients = dense(basis_coefficients(factor, as_matrix(S).view()).view());
-  const MatrixXd expected = triangle.transpose().triangularView<Eigen::Upper>().solve(L.transpose() * S);
+  const MatrixXd expected = solution(triangle.transpose(), times(L.transpose(), S));
   CHECK(relative_error(coefficients, expected) < 1e-11);
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("full rank gives the matrix back; more cannot be had") {
   CHECK(factor.rank() == 40);
   CHECK(factor.missing() == 0.0);
   const MatrixXd L = dense(factor.L.view());
-  CHECK(relative_error(L * L.transpose(), M) < 1e-14);
+  CHECK(relative_error(times(L, L.transpose()), M) < 1e-14);
 }
 
 TEST_CASE("the rank is the smallest that meets the tolerance") {
@@ -275,7 +275,7 @@ TEST_CASE("duplicate rows and nearly singular kernels end the factorization earl
     CHECK(flat.missing() < 1e-12);
     const MatrixXd L = dense(flat.L.view());
     const MatrixXd M = kernel_matrix(TestKernel(30.0, 1.0), rows_of(Y), rows_of(Y));
-    CHECK((L * L.transpose() - M).cwiseAbs().maxCoeff() < 1e-11);
+    CHECK((times(L, L.transpose()) - M).cwiseAbs().maxCoeff() < 1e-11);
     CHECK(dense(basis_coefficients(flat, as_matrix(M).view()).view()).allFinite());
   }
 }
@@ -288,7 +288,7 @@ TEST_CASE("a kernel rounded to single precision is factorized down to its noise,
   const MatrixXd L = dense(factor.L.view());
   CHECK(L.allFinite());
   CHECK(factor.rank() > 20);
-  CHECK((L * L.transpose() - M).cwiseAbs().maxCoeff() < 1e-4);
+  CHECK((times(L, L.transpose()) - M).cwiseAbs().maxCoeff() < 1e-4);
 
   MatrixXd indefinite = M;
   indefinite(0, 200) = indefinite(200, 0) = 2.0;
@@ -346,10 +346,10 @@ TEST_CASE_TEMPLATE("apply is M~ S + 1 shift^T, diag the diagonal of M", T, float
     const VectorXd shift = random.matrix(m, 1);
     const std::vector<T> shift_values(shift.data(), shift.data() + m);
     const MatrixXd product = apply<T>(op, S, nullptr, one);
-    CHECK(relative_error(product, expected * S) < 100 * rounding<T>);
+    CHECK(relative_error(product, times(expected, S)) < 100 * rounding<T>);
     CHECK(identical(product, apply<T>(op, S, nullptr, two)));
     CHECK(identical(product, apply<T>(shared, S, nullptr, one)));
-    const MatrixXd shifted = (expected * S).rowwise() + shift.transpose();
+    const MatrixXd shifted = times(expected, S).rowwise() + shift.transpose();
     CHECK(relative_error(apply(op, S, shift_values.data(), one), shifted) < 100 * rounding<T>);
   }
   std::vector<double> diag(600);
@@ -365,8 +365,8 @@ TEST_CASE_TEMPLATE("apply_cross is M(X*, X_I) A^-1 M(X_I, X) S", T, float, doubl
   const InputRows basis = op.basis();
   const MatrixXd A = kernel_matrix(*kernel, basis, basis);
   const MatrixXd S = Random(16).matrix(300, 6);
-  const MatrixXd expected =
-      kernel_matrix(*kernel, rows_of(fresh), basis) * A.llt().solve(kernel_matrix(*kernel, basis, rows_of(X)) * S);
+  const MatrixXd expected = times(kernel_matrix(*kernel, rows_of(fresh), basis),
+                                  solution(A, times(kernel_matrix(*kernel, basis, rows_of(X)), S)));
   const MatrixXd product = apply_cross<T>(op, fresh.view(), S, one);
   CHECK(relative_error(product, expected) < (sizeof(T) == 4 ? 1e-6 : 1e-10));
   CHECK(identical(product, apply_cross<T>(op, fresh.view(), S, two)));
@@ -383,7 +383,7 @@ TEST_CASE_TEMPLATE("bilinear_grad is the derivative of tr(E^T M~ F) with the piv
   const auto value = [&](double log_length, double log_variance) {
     const TestKernel kernel(length * std::exp(log_length), variance * std::exp(log_variance));
     const MatrixXd M = kernel_matrix(kernel, rows_of(X), rows_of(X));
-    return (E.transpose() * corrected(M, op.factor()->pivots) * F).trace();
+    return bilinear(E, corrected(M, op.factor()->pivots), F);
   };
   const double step = 1e-4;
   const double by_length = (value(step, 0.0) - value(-step, 0.0)) / (2.0 * step);
@@ -406,7 +406,7 @@ TEST_CASE("bilinear_grad crosses the borders of its segments") {
   std::vector<double> gradient(2);
   op.bilinear_grad(as_matrix(E).view(), as_matrix(E).view(), gradient.data(), one);
   // M~ is proportional to the variance.
-  CHECK(gradient[1] == doctest::Approx((E.transpose() * apply<double>(op, E, nullptr, one)).trace()).epsilon(1e-9));
+  CHECK(gradient[1] == doctest::Approx(E.cwiseProduct(apply<double>(op, E, nullptr, one)).sum()).epsilon(1e-9));
 }
 
 TEST_CASE_TEMPLATE("select factorizes the chosen rows, in their order", T, float, double) {

@@ -69,7 +69,7 @@ class PlainSpace : public SearchSpace {
     for (int k = 0; k < 50; ++k) {
       const VectorXd curvatures = (A_ * copy.x).unaryExpr([this](double u) { return loss_(u).curvature; });
       const MatrixXd H = MatrixXd::Identity(x.size(), x.size()) + A_.transpose() * curvatures.asDiagonal() * A_;
-      copy.direction = -H.llt().solve(copy.exact_gradient());
+      copy.direction = -solution(H, copy.exact_gradient());
       double step = 1.0;
       while (step > 1e-8 && copy.line(step).value > copy.line(0.0).value) step *= 0.5;
       copy.x += step * copy.direction;

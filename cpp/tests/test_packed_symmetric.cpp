@@ -95,9 +95,9 @@ TEST_CASE_TEMPLATE("the matrices of a store have their own products and diagonal
           const VectorXd shift = Random(9).matrix(m, 1);
           const std::vector<T> values(shift.data(), shift.data() + m);
           const MatrixXd out = product<T>(store, l, S, nullptr, one);
-          CHECK(relative_error(out, M * S) < tolerance<T>);
+          CHECK(relative_error(out, times(M, S)) < tolerance<T>);
           CHECK(identical(product<T>(store, l, S, nullptr, two), out));
-          CHECK(relative_error(product<T>(store, l, S, values.data(), two), (M * S).rowwise() + shift.transpose()) <
+          CHECK(relative_error(product<T>(store, l, S, values.data(), two), times(M, S).rowwise() + shift.transpose()) <
                 tolerance<T>);
         }
         const std::vector<T> diagonal = store.diagonal(l);
@@ -140,7 +140,7 @@ TEST_CASE_TEMPLATE("a subset comes first in its order, and the rest is restored"
     for (Index l = 0; l < 3; ++l) {
       const MatrixXd M = matrices[static_cast<std::size_t>(l)](rows, rows);
       const MatrixXd out = product<T>(store, l, S, nullptr, two);
-      CHECK(relative_error(out, M * S) < tolerance<T>);
+      CHECK(relative_error(out, times(M, S)) < tolerance<T>);
       const std::vector<T> diagonal = store.diagonal(l);
       REQUIRE(static_cast<Index>(diagonal.size()) == active);
       for (Index i = 0; i < active; ++i) CHECK(diagonal[static_cast<std::size_t>(i)] == static_cast<T>(M(i, i)));

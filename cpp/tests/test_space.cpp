@@ -32,7 +32,7 @@ struct Example {
         likelihood(labels.data(), rows, classes, weights.data()),
         oracle(inputs.X, one_hot(labels, classes), Eigen::Map<VectorXd>(weights.data(), rows), variance, sigma2),
         alpha(Random(4).matrix(rows, classes)),
-        W(oracle.Z.transpose() * alpha) {
+        W(times(oracle.Z.transpose(), alpha)) {
     problem.X = inputs.views[static_cast<std::size_t>(view)];
     problem.likelihood = &likelihood;
     problem.variance = variance;
@@ -54,7 +54,7 @@ void start(WeightSpace<T>& space, const Example& example) {
 
 template <class T>
 MatrixXd point_of(CoefficientSpace<T>& space, const Example& example) {
-  return example.oracle.Z.transpose() * dense(space.coefficients().view());
+  return times(example.oracle.Z.transpose(), dense(space.coefficients().view()));
 }
 template <class T>
 MatrixXd point_of(WeightSpace<T>& space, const Example& example) {
@@ -109,7 +109,7 @@ TEST_CASE_TEMPLATE("a space does what dense weights do", Space, CoefficientSpace
       const MatrixXd W = example.W + 0.3 * direction;
       CHECK(space.advance(0.3, 2) == doctest::Approx(oracle.objective(W)).epsilon(error));
       CHECK(relative_error(point_of(space, example), W) < error);
-      CHECK(relative_error(dense(space.predictors().view()), oracle.Z * W) < error);
+      CHECK(relative_error(dense(space.predictors().view()), times(oracle.Z, W)) < error);
       CHECK(space.inner(2, {2})[0] == doctest::Approx(oracle.gradient(W).squaredNorm()).epsilon(error));
     }
   }
@@ -162,7 +162,7 @@ TEST_CASE_TEMPLATE("coefficients: kernel, its diagonal, and a direction from out
   std::copy(direction.data(), direction.data() + direction.size(), space.slot(1).begin());
   std::copy(image.data(), image.data() + image.size(), space.slot_image(1).begin());
   space.use_direction(1);
-  const MatrixXd W = example.oracle.Z.transpose() * (example.alpha + 0.2 * s);
+  const MatrixXd W = times(example.oracle.Z.transpose(), example.alpha + 0.2 * s);
   CHECK(space.line(0.2).value == doctest::Approx(example.oracle.objective(W)).epsilon(10 * rounding<T>));
   CHECK(result.products == 3);  // the line is free
   space.advance(0.2, 0);

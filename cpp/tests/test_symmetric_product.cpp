@@ -74,9 +74,9 @@ TEST_CASE_TEMPLATE("the product is M S + 1 shift^T, the same on any number of th
       const VectorXd shift = random.matrix(m, 1);
       const std::vector<T> values(shift.data(), shift.data() + m);
       const MatrixXd plain = product<T>(workspace, tiles.source(), S, nullptr, one);
-      CHECK(relative_error(plain, M * S) < tolerance<T>);
+      CHECK(relative_error(plain, times(M, S)) < tolerance<T>);
       const MatrixXd shifted = product<T>(workspace, tiles.source(), S, values.data(), one);
-      CHECK(relative_error(shifted, (M * S).rowwise() + shift.transpose()) < tolerance<T>);
+      CHECK(relative_error(shifted, times(M, S).rowwise() + shift.transpose()) < tolerance<T>);
       for (const int threads : {2, 3}) {
         CHECK(identical(product<T>(workspace, tiles.source(), S, nullptr, Execution{threads, nullptr}), plain));
       }
@@ -95,7 +95,7 @@ TEST_CASE_TEMPLATE("columns of wider arrays", T, float, double) {
   workspace.run(tiles.source(), DenseView<const T>(in.view().data + 2, n, 4, in.view().stride),
                 DenseView<T>(out.view().data + 3, n, 4, out.view().stride), nullptr, two);
   MatrixXd expected = MatrixXd::Constant(n, 9, 0.5);
-  expected.middleCols(3, 4) = M * S.middleCols(2, 4);
+  expected.middleCols(3, 4) = times(M, S.middleCols(2, 4));
   CHECK(relative_error(dense(out.view()), expected) < tolerance<T>);
   CHECK(out.padding_untouched());
 }
@@ -133,7 +133,7 @@ TEST_CASE("what is not a number spreads no further than it has to") {
   };
   const MatrixXd S = Random(6).matrix(leading, 5);
   const MatrixXd corner = symmetric(n, 5).topLeftCorner(leading, leading);
-  CHECK(relative_error(product<float>(workspace, part, S, nullptr, two), corner * S) < tolerance<float>);
+  CHECK(relative_error(product<float>(workspace, part, S, nullptr, two), times(corner, S)) < tolerance<float>);
 }
 
 TEST_CASE_TEMPLATE("nothing is a product too", T, float, double) {

@@ -55,7 +55,7 @@ VectorXd bilinear_grad(Operator<T>& op, const MatrixXd& E, const MatrixXd& F, co
 /// d/dtheta tr(E^T M(theta) F) by central differences.
 VectorXd differences(const MatrixXd& X, const MatrixXd& E, const MatrixXd& F) {
   const auto trace = [&](double log_length, double log_variance) {
-    return (E.array() * (OwnKernel(std::exp(log_length), std::exp(log_variance)).matrix(X, X) * F).array()).sum();
+    return bilinear(E, OwnKernel(std::exp(log_length), std::exp(log_variance)).matrix(X, X), F);
   };
   const double h = 1e-5;
   const double l = std::log(length);
@@ -81,9 +81,10 @@ TEST_CASE_TEMPLATE("tiled: apply is M S + 1 shift^T", T, float, double) {
       const VectorXd shift = random.matrix(m, 1);
       const std::vector<T> values(shift.data(), shift.data() + m);
       const MatrixXd plain = apply<T>(op, S, nullptr, one);
-      CHECK(relative_error(plain, M * S) < tolerance<T>);
+      CHECK(relative_error(plain, times(M, S)) < tolerance<T>);
       CHECK(identical(apply<T>(op, S, nullptr, two), plain));
-      CHECK(relative_error(apply<T>(op, S, values.data(), two), (M * S).rowwise() + shift.transpose()) < tolerance<T>);
+      CHECK(relative_error(apply<T>(op, S, values.data(), two), times(M, S).rowwise() + shift.transpose()) <
+            tolerance<T>);
     }
   }
 }
@@ -95,7 +96,7 @@ TEST_CASE_TEMPLATE("tiled: apply_cross is M(Xnew, X) S", T, float, double) {
   for (const Index count : {1, 64, 150}) {
     const DenseInputs fresh(count, 3, 4);
     const MatrixXd out = apply_cross<T>(op, fresh, S, one);
-    CHECK(relative_error(out, exact(fresh.X, inputs.X) * S) < tolerance<T>);
+    CHECK(relative_error(out, times(exact(fresh.X, inputs.X), S)) < tolerance<T>);
     CHECK(identical(apply_cross<T>(op, fresh, S, two), out));
   }
   const DenseInputs other(4, 2, 5);
@@ -113,7 +114,7 @@ TEST_CASE_TEMPLATE("tiled: bilinear_grad is the derivative in all parameters", T
     const MatrixXd F = random.matrix(n, 3);
     const VectorXd gradient = bilinear_grad<T>(op, E, F, one);
     const MatrixXd M = exact(inputs.X, inputs.X);
-    const double by_variance = (E.array() * (M * F).array()).sum();
+    const double by_variance = bilinear(E, M, F);
     CHECK(gradient(1) == doctest::Approx(by_variance).epsilon(1e-12));
     const VectorXd expected = differences(inputs.X, E, F);
     CHECK((gradient - expected).norm() <= 1e-7 * (1.0 + expected.norm()));
@@ -132,8 +133,8 @@ TEST_CASE_TEMPLATE("tiled: select makes the operator that of the rows, in their 
     REQUIRE(op.rows() == active);
     const MatrixXd X = inputs.X(rows, Eigen::all);
     const MatrixXd S = Random(7).matrix(active, 4);
-    CHECK(relative_error(apply<T>(op, S, nullptr, two), exact(X, X) * S) < tolerance<T>);
-    CHECK(relative_error(apply_cross<T>(op, fresh, S, two), exact(fresh.X, X) * S) < tolerance<T>);
+    CHECK(relative_error(apply<T>(op, S, nullptr, two), times(exact(X, X), S)) < tolerance<T>);
+    CHECK(relative_error(apply_cross<T>(op, fresh, S, two), times(exact(fresh.X, X), S)) < tolerance<T>);
     const VectorXd expected = differences(X, S, S);
     CHECK((bilinear_grad<T>(op, S, S, two) - expected).norm() <= 1e-7 * (1.0 + expected.norm()));
     VectorXd diagonal(active);
@@ -152,7 +153,7 @@ TEST_CASE_TEMPLATE("tiled: select rejects what is no subset and then changes not
   CHECK(rejection([&] { op.select({4, 2, 4}, one); }) == "rows contains 4 twice");
   CHECK(rejection([&] { op.select({}, one); }) == "rows is empty, expected at least one row to select");
   const MatrixXd S = Random(7).matrix(33, 2);
-  CHECK(relative_error(apply<T>(op, S, nullptr, one), exact(inputs.X, inputs.X) * S) < tolerance<T>);
+  CHECK(relative_error(apply<T>(op, S, nullptr, one), times(exact(inputs.X, inputs.X), S)) < tolerance<T>);
 }
 
 TEST_CASE("tiled: shapes and inputs are checked") {

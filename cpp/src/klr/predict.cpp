@@ -1,7 +1,9 @@
-#include <Eigen/Core>
 #include <algorithm>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/matrix_block.hpp"
+#include "taxolearn/base/product.hpp"
+#include "taxolearn/base/vector.hpp"
 #include "taxolearn/klr/kernel_product.hpp"
 #include "taxolearn/klr/problem.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
@@ -12,14 +14,9 @@ namespace {
 constexpr Index rows_per_block = 64;
 constexpr Index basis_per_tile = 256;
 
-using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Map = Eigen::Map<RowMajor, Eigen::Unaligned, Eigen::OuterStride<>>;
-using ConstMap = Eigen::Map<const RowMajor, Eigen::Unaligned, Eigen::OuterStride<>>;
-
 /// Adds the intercepts to predictors (count x C) and turns them into what is asked for.
 void finish(Index count, Index classes, const double* intercepts, Output output, double* u) {
-  for (Index i = 0; i < count; ++i)
-    Eigen::Map<Eigen::ArrayXd>(u + i * classes, classes) += Eigen::Map<const Eigen::ArrayXd>(intercepts, classes);
+  for (Index i = 0; i < count; ++i) axpy_block(1.0, intercepts, u + i * classes, classes);
   if (output == Output::probability) softmax_rows(count, classes, u);
   if (output == Output::log_probability) log_softmax_rows(count, classes, u);
 }
@@ -76,13 +73,12 @@ void predict(const InputView& X, const std::vector<Term>& terms, const std::vect
     functions.assign(static_cast<std::size_t>(count * width), 0.0);
     for (std::size_t l = 0; l < terms.size(); ++l) {
       const DenseView<const double>& A = terms[l].coefficients;
-      Map sum(functions.data() + (own ? columns.begin[l] : 0), count, A.cols, Eigen::OuterStride<>(width));
+      const DenseView<double> sum(functions.data() + (own ? columns.begin[l] : 0), count, A.cols, width);
       const Blocks tiles(A.rows, basis_per_tile);
       for (Index t = 0; t < tiles.number(); ++t) {
         const DenseView<double> part(tile.data(), count, tiles.length(t));
         entries[l]->block(first, tiles.first(t), part);
-        sum.noalias() += ConstMap(part.data, count, part.cols, Eigen::OuterStride<>(part.stride)) *
-                         ConstMap(A.row(tiles.first(t)), part.cols, A.cols, Eigen::OuterStride<>(A.stride));
+        add_product(Product::AB, part, row_block(A, tiles.first(t), part.cols), sum);
       }
     }
     classes.resize(static_cast<std::size_t>(count * out.cols));

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <type_traits>
 
-#include "matrix_block.hpp"
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/matrix_block.hpp"
+#include "taxolearn/base/product.hpp"
 #include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
@@ -22,10 +23,13 @@ void multiply(DenseView<const T> A, DenseView<const T> S, DenseView<T> out, T sc
               const Execution& execution) {
   const Blocks blocks(A.rows, rows_per_block);
   parallel_for(blocks.number(), execution, [&](Index b) {
-    auto result = block(out, blocks.first(b), blocks.length(b), 0, S.cols);
-    result.noalias() =
-        scale * (block(A, blocks.first(b), blocks.length(b), 0, A.cols) * block(S, 0, S.rows, 0, S.cols));
-    if (shift != nullptr) result.rowwise() += Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>>(shift, S.cols);
+    const DenseView<T> result = row_block(out, blocks.first(b), blocks.length(b));
+    set_product(Product::AB, row_block(A, blocks.first(b), blocks.length(b)), S, result, scale);
+    for (Index i = 0; i < result.rows && shift != nullptr; ++i) {
+      T* const row = result.row(i);
+#pragma omp simd
+      for (Index c = 0; c < result.cols; ++c) row[c] += shift[c];
+    }
   });
 }
 
@@ -75,14 +79,18 @@ void DenseLinear<T>::project_scaled(DenseView<const T> S, T scale, DenseView<T> 
     const Index segment = task % rows.number();
     const Index first = columns.first(task / rows.number());
     const Index width = columns.length(task / rows.number());
-    block(partial(segment), 0, W.rows, first, width).noalias() =
-        block(own_, rows.first(segment), rows.length(segment), 0, own_.cols).transpose() *
-        block(S, rows.first(segment), rows.length(segment), first, width);
+    set_product(Product::AtB, row_block(own_, rows.first(segment), rows.length(segment)),
+                block(S, rows.first(segment), rows.length(segment), first, width),
+                block(partial(segment), 0, W.rows, first, width));
   });
-  auto result = block(W, 0, W.rows, 0, W.cols);
-  result.setZero();
+  clear(W);
   for (Index segment = 0; segment < rows.number(); ++segment) {
-    result += scale * block(partial(segment), 0, W.rows, 0, W.cols);
+    for (Index d = 0; d < W.rows; ++d) {
+      const T* const from = partial(segment).row(d);
+      T* const to = W.row(d);
+#pragma omp simd
+      for (Index c = 0; c < W.cols; ++c) to[c] += scale * from[c];
+    }
   }
 }
 

@@ -5,8 +5,10 @@
 #include <limits>
 #include <numeric>
 
-#include "matrix_block.hpp"
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/matrix_block.hpp"
+#include "taxolearn/base/product.hpp"
+#include "taxolearn/base/triangular.hpp"
 #include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
@@ -95,10 +97,8 @@ class IncompleteCholesky {
   void choose_pivots(Index most) {
     const Index count = static_cast<Index>(candidates_.size());
     const Index k = rank();
-    RowMajor<double> known(count, k);
-    for (Index a = 0; a < count; ++a) {
-      known.row(a) = block(factor_.L.view(), candidates_[position(a)], 1, 0, k);
-    }
+    Matrix<double> known(count, k);
+    for (Index a = 0; a < count; ++a) std::copy_n(factor_.L.row(candidate(a)), k, known.row(a));
     Matrix<double> left(count, count);
     const InputRows inputs = pick_rows(rows_, candidates_);
     const auto entries = kernel_.double_entries(inputs, inputs, execution_);
@@ -106,43 +106,44 @@ class IncompleteCholesky {
     parallel_for(blocks.number(), execution_, [&](Index b) {
       const DenseView<double> part(left.row(blocks.first(b)), blocks.length(b), count);
       entries->block(blocks.first(b), 0, part);
-      block(part, 0, part.rows, 0, count).noalias() -= known.middleRows(blocks.first(b), part.rows) * known.transpose();
+      add_product(Product::ABt, row_block(known.view(), blocks.first(b), part.rows), known.view(), part, -1.0);
     });
 
-    Eigen::VectorXd remaining(count);
-    for (Index a = 0; a < count; ++a) remaining[a] = residual(candidates_[position(a)]);
-    Eigen::MatrixXd columns(count, most);
+    std::vector<double> remaining(position(count));
+    for (Index a = 0; a < count; ++a) remaining[position(a)] = residual(candidate(a));
+    Matrix<double> columns(most, count);  // transposed
     std::vector<Index> chosen;
     while (static_cast<Index>(chosen.size()) < most) {
       Index best = 0;
       for (Index a = 1; a < count; ++a) {
-        if (remaining[a] > remaining[best] || (remaining[a] == remaining[best] && candidate(a) < candidate(best))) {
-          best = a;
-        }
+        const double here = remaining[position(a)];
+        const double largest = remaining[position(best)];
+        if (here > largest || (here == largest && candidate(a) < candidate(best))) best = a;
       }
-      const double pivot = remaining[best];
+      const double pivot = remaining[position(best)];
       if (!(pivot > rounding_) || (!chosen.empty() && pivot < accepted_share * others_)) break;
       const Index j = static_cast<Index>(chosen.size());
-      columns.col(j) = block(left.view(), best, 1, 0, count).transpose();
-      columns.col(j).noalias() -= columns.leftCols(j) * columns.row(best).head(j).transpose();
-      columns.col(j) /= std::sqrt(pivot);
-      columns(best, j) = std::sqrt(pivot);
-      for (const Index earlier : chosen) columns(earlier, j) = 0.0;
-      remaining -= columns.col(j).cwiseAbs2();
+      double* const column = columns.row(j);
+      std::copy_n(left.row(best), count, column);
+      for (Index i = 0; i < j; ++i) axpy_block(-columns.row(i)[best], columns.row(i), column, count);
+      for (Index a = 0; a < count; ++a) column[a] /= std::sqrt(pivot);
+      column[best] = std::sqrt(pivot);
+      for (const Index earlier : chosen) column[earlier] = 0.0;
+      for (Index a = 0; a < count; ++a) remaining[position(a)] -= column[a] * column[a];
       chosen.push_back(best);
-      for (const Index a : chosen) remaining[a] = 0.0;
+      for (const Index a : chosen) remaining[position(a)] = 0.0;
     }
 
     const Index added = static_cast<Index>(chosen.size());
     pivots_.clear();
-    pivot_rows_.resize(added, k);
-    triangle_.resize(added, added);
+    pivot_rows_ = Matrix<double>(added, k);
+    triangle_ = Matrix<double>(added, added);
     for (Index j = 0; j < added; ++j) {
       const Index a = chosen[position(j)];
       pivots_.push_back(candidate(a));
       order_[position(candidate(a))] = k + j;
-      pivot_rows_.row(j) = known.row(a);
-      triangle_.row(j) = columns.row(a).head(added);
+      std::copy_n(known.row(a), k, pivot_rows_.row(j));
+      for (Index i = 0; i < added; ++i) triangle_.row(j)[i] = columns.row(i)[a];
     }
   }
 
@@ -162,15 +163,15 @@ class IncompleteCholesky {
     parallel_for(blocks.number(), execution_, [&](Index b) {
       const Index first = blocks.first(b);
       const Index count = blocks.length(b);
-      entries->block(first, 0, DenseView<double>(L.row(first) + k, count, added, L.stride));
-      auto columns = block(L, first, count, k, added);
-      columns.noalias() -= block(L, first, count, 0, k) * pivot_rows_.transpose();
-      triangle_.transpose().triangularView<Eigen::Upper>().solveInPlace<Eigen::OnTheRight>(columns);
+      const DenseView<double> columns = block(L, first, count, k, added);
+      entries->block(first, 0, columns);
+      add_product(Product::ABt, block(L, first, count, 0, k), pivot_rows_.view(), columns, -1.0);
+      solve_lower_transposed_right(triangle_.view(), columns);
       for (Index i = 0; i < count; ++i) {
         const Index order = order_[position(first + i)];
-        if (order >= k) columns.row(i) = triangle_.row(order - k);
-        if (order >= 0 && order < k) columns.row(i).setZero();
-        taken_[position(first + i)] = dot_block(columns.row(i).data(), columns.row(i).data(), added);
+        if (order >= k) std::copy_n(triangle_.row(order - k), added, columns.row(i));
+        if (order >= 0 && order < k) std::fill_n(columns.row(i), added, 0.0);
+        taken_[position(first + i)] = dot_block(columns.row(i), columns.row(i), added);
       }
     });
   }
@@ -236,7 +237,7 @@ class IncompleteCholesky {
     }
   };
 
-  double pivot(Index j) const { return triangle_(j, j) * triangle_(j, j); }
+  double pivot(Index j) const { return triangle_.row(j)[j] * triangle_.row(j)[j]; }
 
   /// Drops all new columns but the first ones.
   void keep(Index count) {
@@ -269,8 +270,8 @@ class IncompleteCholesky {
     const Index kept = std::min(rank(), columns);
     const Blocks blocks(n_, rows_per_block);
     parallel_for(blocks.number(), execution_, [&](Index b) {
-      block(wider.view(), blocks.first(b), blocks.length(b), 0, kept) =
-          block(factor_.L.view(), blocks.first(b), blocks.length(b), 0, kept);
+      copy(block(factor_.L.view(), blocks.first(b), blocks.length(b), 0, kept),
+           block(wider.view(), blocks.first(b), blocks.length(b), 0, kept));
     });
     factor_.L = std::move(wider);
   }
@@ -289,11 +290,11 @@ class IncompleteCholesky {
 
   // Of one pass
   std::vector<Index> candidates_;
-  double others_ = 0.0;          // largest residual outside the candidates
-  std::vector<Index> pivots_;    // new ones
-  RowMajor<double> pivot_rows_;  // L[P, : k]
-  RowMajor<double> triangle_;    // L_PP
-  std::vector<double> taken_;    // by the new columns from the residuals
+  double others_ = 0.0;        // largest residual outside the candidates
+  std::vector<Index> pivots_;  // new ones
+  Matrix<double> pivot_rows_;  // L[P, : k]
+  Matrix<double> triangle_;    // L_PP
+  std::vector<double> taken_;  // by the new columns from the residuals
 };
 
 }  // namespace

@@ -4,30 +4,12 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "taxolearn/base/matrix_block.hpp"
+#include "taxolearn/base/product.hpp"
+#include "taxolearn/base/vector.hpp"
+
 namespace taxolearn {
 namespace {
-
-template <class T>
-using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using Map = Eigen::Map<T, Eigen::Unaligned, Eigen::OuterStride<>>;
-
-template <class T>
-auto as_eigen(const DenseView<const T>& view) {
-  return Map<const RowMajor<T>>(view.data, view.rows, view.cols, Eigen::OuterStride<>(view.stride));
-}
-
-/// Rows first .. first + count of a dense input in double precision, without a copy where it is double
-/// already.
-template <class T>
-auto rows_as_double(const DenseView<const T>& X, Index first, Index count) {
-  const DenseView<const T> block(X.row(first), count, X.cols, X.stride);
-  if constexpr (std::is_same_v<T, double>) {
-    return as_eigen(block);
-  } else {
-    return RowMajor<double>(as_eigen(block).template cast<double>());
-  }
-}
 
 /// Cuts count columns into pieces whose width the compiler knows: body(width as a constant, first column).
 template <class Body>
@@ -66,8 +48,8 @@ void expand(const SparseView<V, I>& X, Index first, const DenseView<const double
 
 template <class T>
 void expand(const DenseView<const T>& X, Index first, const DenseView<const double>& W, const DenseView<double>& out) {
-  Map<RowMajor<double>>(out.data, out.rows, out.cols, Eigen::OuterStride<>(out.stride)).noalias() =
-      rows_as_double(X, first, out.rows) * as_eigen(W);
+  Buffer<double> memory;
+  set_product(Product::AB, as_double(row_block(X, first, out.rows), memory), W, out);
 }
 
 template <class V, class I>
@@ -88,9 +70,9 @@ void project(const SparseView<V, I>& X, Index first, const DenseView<const doubl
 template <class T>
 void project(const DenseView<const T>& X, Index first, const DenseView<const double>& S, Index column, Index count,
              const DenseView<double>& W) {
-  const DenseView<const double> part(S.data + column, S.rows, count, S.stride);
-  Map<RowMajor<double>>(W.data + column, W.rows, count, Eigen::OuterStride<>(W.stride)).noalias() +=
-      rows_as_double(X, first, S.rows).transpose() * as_eigen(part);
+  Buffer<double> memory;
+  add_product(Product::AtB, as_double(row_block(X, first, S.rows), memory), block(S, 0, S.rows, column, count),
+              block(W, 0, W.rows, column, count));
 }
 
 template <class V, class I>
@@ -110,10 +92,7 @@ void norms(const SparseView<V, I>& X, double* out) {
 
 template <class T>
 void norms(const DenseView<const T>& X, double* out) {
-  for (Index i = 0; i < X.rows; ++i) {
-    out[i] =
-        Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>(X.row(i), X.cols).template cast<double>().square().sum();
-  }
+  for (Index i = 0; i < X.rows; ++i) out[i] = dot_block(X.row(i), X.row(i), X.cols);
 }
 
 template <class V, class I>

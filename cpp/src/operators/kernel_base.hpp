@@ -1,7 +1,6 @@
-// What the covariance functions share: scratch memory, maps over rows, and the symmetry of their blocks.
+// What the covariance functions share: scratch memory and the symmetry of their blocks.
 #pragma once
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/operators/kernel.hpp"
 
 namespace taxolearn {
@@ -50,40 +50,6 @@ class Scratch {
   Buffer<T> buffer_;
 };
 
-template <class T>
-using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-template <class T>
-auto as_eigen(const DenseView<T>& view) {
-  using Plain = RowMajor<std::remove_const_t<T>>;
-  using Type = std::conditional_t<std::is_const_v<T>, const Plain, Plain>;
-  return Eigen::Map<Type, Eigen::Unaligned, Eigen::OuterStride<>>(view.data, view.rows, view.cols,
-                                                                  Eigen::OuterStride<>(view.stride));
-}
-
-/// A piece of a row of a size the compiler knows: a few vector registers. Every entry goes through the same
-/// instructions wherever it stands, so equal inputs give equal bits.
-template <class T>
-using Chunk = Eigen::Array<T, 256 / sizeof(T), 1>;
-
-/// row = map(row), chunk by chunk; map(chunk, first index) changes the chunk. The rest is filled up with zeros.
-template <class T, class Map>
-void map_chunks(T* row, Index count, const Map& map) {
-  constexpr Index size = Chunk<T>::SizeAtCompileTime;
-  Index k = 0;
-  for (; k + size <= count; k += size) {
-    Chunk<T> chunk = Eigen::Map<const Chunk<T>>(row + k);
-    map(chunk, k);
-    Eigen::Map<Chunk<T>>(row + k) = chunk;
-  }
-  if (k < count) {
-    Chunk<T> chunk = Chunk<T>::Zero();
-    std::copy(row + k, row + count, chunk.data());
-    map(chunk, k);
-    std::copy(chunk.data(), chunk.data() + (count - k), row + k);
-  }
-}
-
 /// What a kernel does for both precisions, given Derived::entries<T>(left, right, execution).
 template <class Derived>
 class KernelBase : public Kernel {
@@ -107,7 +73,7 @@ class SymmetricEntries : public KernelEntries<T> {
     if (same_ && i < j) {
       Scratch<T> below(out.cols, out.rows);
       compute(j, i, below.view());
-      as_eigen(out) = as_eigen(below.view()).transpose();
+      copy_transposed(below.view(), out);
       return;
     }
     compute(i, j, out);

@@ -10,12 +10,19 @@ using Parts = std::vector<std::shared_ptr<const Kernel>>;
 
 enum class Composition { sum, product };
 
-template <class A, class B>
-void combine(Composition composition, const A& from, B&& to) {
-  if (composition == Composition::sum) {
-    to += from;
-  } else {
-    to = to.cwiseProduct(from);
+/// to += from or to *= from, element by element.
+template <class From, class To>
+void combine(Composition composition, const DenseView<From>& from, const DenseView<To>& to) {
+  for (Index i = 0; i < to.rows; ++i) {
+    const From* const a = from.row(i);
+    To* const b = to.row(i);
+    if (composition == Composition::sum) {
+#pragma omp simd
+      for (Index j = 0; j < to.cols; ++j) b[j] += static_cast<To>(a[j]);
+    } else {
+#pragma omp simd
+      for (Index j = 0; j < to.cols; ++j) b[j] *= static_cast<To>(a[j]);
+    }
   }
 }
 
@@ -36,7 +43,7 @@ class CompositeEntries final : public KernelEntries<T> {
     Scratch<T> other(out.rows, out.cols);
     for (std::size_t k = 1; k < parts_.size(); ++k) {
       parts_[k]->block(i, j, other.view());
-      combine(composition_, as_eigen(other.view()), as_eigen(out));
+      combine(composition_, other.view(), out);
     }
   }
 
@@ -48,14 +55,12 @@ class CompositeEntries final : public KernelEntries<T> {
     // The weight of part k: Q times the parts before it (kept from one k to the next), times those after it.
     Scratch<double> before(Q.rows, Q.cols), weight(Q.rows, Q.cols);
     Scratch<T> part(Q.rows, Q.cols);
-    as_eigen(before.view()) = as_eigen(Q);
+    copy(Q, before.view());
     for (std::size_t k = 0; k < parts_.size(); gradient += parameters_[k++]) {
-      as_eigen(weight.view()) = as_eigen(before.view());
+      copy(before.view(), weight.view());
       for (std::size_t other = k; other < parts_.size() && k + 1 < parts_.size(); ++other) {
         parts_[other]->block(i, j, part.view());
-        const auto values = as_eigen(part.view()).template cast<double>();
-        if (other == k) combine(composition_, values, as_eigen(before.view()));
-        if (other != k) combine(composition_, values, as_eigen(weight.view()));
+        combine(composition_, part.view(), other == k ? before.view() : weight.view());
       }
       parts_[k]->gradient(i, j, weight.view(), gradient);
     }
@@ -78,23 +83,22 @@ class CompositeKernel final : public KernelBase<CompositeKernel> {
   }
 
   void diag(const InputRows& rows, double* out) const override {
-    Eigen::Map<Eigen::VectorXd> result(out, rows.count());
-    Eigen::VectorXd other(rows.count());
+    Matrix<double> other(1, rows.count());
     parts_.front()->diag(rows, out);
     for (std::size_t k = 1; k < parts_.size(); ++k) {
       parts_[k]->diag(rows, other.data());
-      combine(composition_, other, result);
+      combine(composition_, other.view(), DenseView<double>(out, 1, rows.count()));
     }
   }
 
   void diag_gradient(const InputRows& rows, const double* q, double* gradient) const override {
-    Eigen::VectorXd weight(rows.count()), other(rows.count());
+    Matrix<double> weight(1, rows.count()), other(1, rows.count());
     for (std::size_t k = 0; k < parts_.size(); gradient += parts_[k++]->parameters()) {
-      weight = Eigen::Map<const Eigen::VectorXd>(q, rows.count());
+      std::copy_n(q, rows.count(), weight.data());
       for (std::size_t m = 0; m < parts_.size() && composition_ == Composition::product; ++m) {
         if (m == k) continue;
         parts_[m]->diag(rows, other.data());
-        combine(composition_, other, weight);
+        combine(composition_, other.view(), weight.view());
       }
       parts_[k]->diag_gradient(rows, weight.data(), gradient);
     }

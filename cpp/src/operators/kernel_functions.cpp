@@ -1,6 +1,9 @@
 #include "taxolearn/operators/kernel_functions.hpp"
 
-#include "kernel_base.hpp"
+#include <algorithm>
+
+#include "taxolearn/base/check.hpp"
+#include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
@@ -23,7 +26,7 @@ void kernel_matrix(const Kernel& kernel, const InputRows& left, const InputRows&
     const Index i = rows.first(a), j = columns.first(b), m = rows.length(a), n = columns.length(b);
     const DenseView<T> here(out.row(i) + j, m, n, out.stride);
     entries->block(i, j, here);
-    if (same && a > b) as_eigen(DenseView<T>(out.row(j) + i, n, m, out.stride)) = as_eigen(here).transpose();
+    if (same && a > b) copy_transposed(here, DenseView<T>(out.row(j) + i, n, m, out.stride));
   });
 }
 

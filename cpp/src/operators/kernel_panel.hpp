@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernel_base.hpp"
+#include "kernel_chunk.hpp"
 
 namespace taxolearn {
 

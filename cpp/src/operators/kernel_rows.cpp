@@ -1,12 +1,16 @@
 #include "kernel_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "kernel_base.hpp"
+#include "kernel_chunk.hpp"
 #include "kernel_panel.hpp"
+#include "taxolearn/base/product.hpp"
 #include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
@@ -291,8 +295,8 @@ void KernelRows<T>::inner_products(Index i, Index j, DenseView<T> out) const {
   } else if (right().sparse) {
     gather(right(), j, out.cols, left(), i, out.rows, out, true);
   } else {
-    as_eigen(out).noalias() = as_eigen(DenseView<const T>(left().copy.data() + i * d, out.rows, d)) *
-                              as_eigen(DenseView<const T>(right().copy.data() + j * d, out.cols, d)).transpose();
+    set_product(Product::ABt, DenseView<const T>(left().copy.data() + i * d, out.rows, d),
+                DenseView<const T>(right().copy.data() + j * d, out.cols, d), out);
   }
 }
 
@@ -415,28 +419,30 @@ template <class T>
 void KernelRows<T>::add_feature_sums(Index i, Index j, DenseView<const double> H, double* out) const {
   // sum_ab H_ab (z_a - z_b)^2 = sum_a z_a (row sum_a z_a - 2 (H Z)_a) + sum_b column sum_b z_b^2, feature by feature
   const Index d = features();
-  const auto h = as_eigen(H);
-  const Eigen::VectorXd row_sums = h.rowwise().sum();
-  const Eigen::VectorXd column_sums = h.colwise().sum();
+  std::vector<double> row_sums, column_sums(static_cast<std::size_t>(H.cols), 0.0);
+  for (Index a = 0; a < H.rows; ++a) {
+    row_sums.push_back(std::accumulate(H.row(a), H.row(a) + H.cols, 0.0));
+    axpy_block(1.0, H.row(a), column_sums.data(), H.cols);
+  }
   Scratch<double> total(1, d);
-  Eigen::Map<Eigen::ArrayXd> sums(total.row(0), d);
-  sums.setZero();
-  const auto add_squares = [&](const Side& side, Index first, const Eigen::VectorXd& weights) {
-    for (Index a = 0; a < weights.size(); ++a) {
-      for_scaled(side, first + a,
-                 [&](Index k, T z) { sums[k] += weights[a] * static_cast<double>(z) * static_cast<double>(z); });
+  double* const sums = total.row(0);
+  std::fill(sums, sums + d, 0.0);
+  const auto add_squares = [&](const Side& side, Index first, const std::vector<double>& weights) {
+    for (const double weight : weights) {
+      for_scaled(side, first++,
+                 [&](Index k, T z) { sums[k] += weight * static_cast<double>(z) * static_cast<double>(z); });
     }
   };
   add_squares(left(), i, row_sums);
   add_squares(right(), j, column_sums);
   if (left().sparse) {
-    add_sparse_sums(left(), i, right(), j, H, false, sums.data());
+    add_sparse_sums(left(), i, right(), j, H, false, sums);
   } else if (right().sparse) {
-    add_sparse_sums(right(), j, left(), i, H, true, sums.data());
+    add_sparse_sums(right(), j, left(), i, H, true, sums);
   } else {
     Scratch<double> right_rows(H.cols, d), product(H.rows, d);
     convert_block(right().copy.data() + j * d, right_rows.row(0), H.cols * d);
-    as_eigen(product.view()).noalias() = h * as_eigen(right_rows.view());
+    set_product(Product::AB, H, right_rows.view(), product.view());
     for (Index a = 0; a < H.rows; ++a) {
       const T* const z = left().copy.data() + (i + a) * d;
       const double* const hz = product.row(a);
@@ -457,10 +463,11 @@ void KernelRows<T>::add_sparse_sums(const Side& from, Index i, const Side& other
   for (Index first = 0; first < columns; first += Panel::width) {
     const Index count = std::min(columns - first, Panel::width);
     fill(panel, other, j + first, count);
-    Eigen::Array<double, Panel::width, 1> weights;
+    std::array<double, Panel::width> weights;
     for (Index a = 0; a < rows; ++a) {
-      weights.setZero();
-      for (Index b = 0; b < count; ++b) weights[b] = transposed ? H.row(first + b)[a] : H.row(a)[first + b];
+      weights.fill(0.0);
+      for (Index b = 0; b < count; ++b)
+        weights[static_cast<std::size_t>(b)] = transposed ? H.row(first + b)[a] : H.row(a)[first + b];
       for_scaled(from, i + a, [&](Index d, T z) {
         sums[d] -= 2.0 * static_cast<double>(z) * dot_block(weights.data(), panel.feature(d), Panel::width);
       });

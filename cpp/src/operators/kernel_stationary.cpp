@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "kernel_base.hpp"
+#include "kernel_chunk.hpp"
 #include "kernel_rows.hpp"
 #include "taxolearn/base/vector.hpp"
 #include "taxolearn/operators/kernel_functions.hpp"

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "matrix_block.hpp"
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/matrix_block.hpp"
+#include "taxolearn/base/product.hpp"
+#include "taxolearn/base/triangular.hpp"
 #include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
@@ -47,27 +49,29 @@ void project(DenseView<const T> A, DenseView<const T> S, DenseView<T> W, Buffer<
       const Index segment = task % rows.number();
       const Index a = task / rows.number() % left.number();
       const Index b = task / rows.number() / left.number();
-      auto own = block(sum(segment), right.first(b), right.length(b), left.first(a), left.length(a));
+      const auto own = block(sum(segment), right.first(b), right.length(b), left.first(a), left.length(a));
       const Blocks parts(rows.length(segment), rows_per_block);
       for (Index part = 0; part < parts.number(); ++part) {
         const Index first = start + rows.first(segment) + parts.first(part);
-        own.noalias() += block(S, first, parts.length(part), right.first(b), right.length(b)).transpose() *
-                         block(A, first, parts.length(part), left.first(a), left.length(a));
+        add_product(Product::AtB, block(S, first, parts.length(part), right.first(b), right.length(b)),
+                    block(A, first, parts.length(part), left.first(a), left.length(a)), own);
       }
     });
   }
-  auto result = block(W, 0, W.rows, 0, W.cols);
-  result.setZero();
+  clear(W);
   for (Index segment = 0; segment < segments; ++segment) {
-    result += block(sum(segment), 0, S.cols, 0, A.cols).transpose();
+    for (Index j = 0; j < W.rows; ++j) {
+      T* const row = W.row(j);
+      for (Index c = 0; c < W.cols; ++c) row[c] += sum(segment).row(c)[j];
+    }
   }
 }
 
 /// L_I, with zeros above its diagonal.
-RowMajor<double> pivot_triangle(const LowRankFactor& factor) {
+Matrix<double> pivot_triangle(const LowRankFactor& factor) {
   const Index r = factor.rank();
-  RowMajor<double> triangle(r, r);
-  for (Index j = 0; j < r; ++j) triangle.row(j) = block(factor.L.view(), factor.pivots[position(j)], 1, 0, r);
+  Matrix<double> triangle(r, r);
+  for (Index j = 0; j < r; ++j) std::copy_n(factor.L.row(factor.pivots[position(j)]), r, triangle.row(j));
   return triangle;
 }
 
@@ -91,11 +95,11 @@ Matrix<double> basis_coefficients(const LowRankFactor& factor, DenseView<const d
   if (factor.rank() == 0) return coefficients;
   Buffer<double> partial;
   project(factor.L.view(), S, coefficients.view(), partial, execution);
-  const RowMajor<double> triangle = pivot_triangle(factor);
+  const Matrix<double> triangle = pivot_triangle(factor);
   const Blocks blocks(S.cols, columns_per_solve);
   parallel_for(blocks.number(), execution, [&](Index b) {
-    auto columns = block(coefficients.view(), 0, factor.rank(), blocks.first(b), blocks.length(b));
-    triangle.transpose().triangularView<Eigen::Upper>().solveInPlace(columns);
+    solve_lower_transposed(triangle.view(),
+                           block(coefficients.view(), 0, factor.rank(), blocks.first(b), blocks.length(b)));
   });
   return coefficients;
 }
@@ -143,16 +147,18 @@ void LowRank<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, c
   coefficients_.resize(position(rank() * S.cols));
   const DenseView<T> coefficients(coefficients_.data(), rank(), S.cols);
   project(L_, S, coefficients, partial_, execution);
-  using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
   const Blocks blocks(rows(), rows_per_block);
   parallel_for(blocks.number(), execution, [&](Index b) {
     const Index first = blocks.first(b);
     const Index count = blocks.length(b);
-    auto result = block(out, first, count, 0, S.cols);
-    result.noalias() =
-        Eigen::Map<const Vector>(residual_.data() + first, count).asDiagonal() * block(S, first, count, 0, S.cols);
-    if (shift != nullptr) result.rowwise() += Eigen::Map<const Vector>(shift, S.cols).transpose();
-    result.noalias() += block(L_, first, count, 0, rank()) * block(coefficients, 0, rank(), 0, S.cols);
+    for (Index i = first; i < first + count; ++i) {
+      const T residual = residual_[position(i)];
+      const T* const from = S.row(i);
+      T* const to = out.row(i);
+#pragma omp simd
+      for (Index c = 0; c < S.cols; ++c) to[c] = residual * from[c] + (shift != nullptr ? shift[c] : T(0));
+    }
+    add_product(Product::AB, row_block(L_, first, count), coefficients, row_block(out, first, count));
   });
 }
 
@@ -173,9 +179,9 @@ void LowRank<T>::apply_cross(const InputView& Xnew, DenseView<const T> S, DenseV
   parallel_for(blocks.number(), execution, [&](Index b) {
     Matrix<double> part(blocks.length(b), rank());
     entries->block(blocks.first(b), 0, part.view());
-    const RowMajor<double> product =
-        block(part.view(), 0, part.rows(), 0, rank()) * block(coefficients.view(), 0, rank(), 0, S.cols);
-    block(out, blocks.first(b), part.rows(), 0, S.cols) = product.template cast<T>();
+    Matrix<double> product(part.rows(), S.cols);
+    add_product(Product::AB, part.view(), coefficients.view(), product.view());
+    copy(product.view(), row_block(out, blocks.first(b), part.rows()));
   });
 }
 
@@ -192,64 +198,67 @@ void LowRank<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, doubl
   const Index m = E.cols;
   const Matrix<double> e = in_double(E, execution);
   const Matrix<double> f = in_double(F, execution);
-  Eigen::VectorXd q(n);
-  for (Index i = 0; i < n; ++i) q[i] = dot_block(e.row(i), f.row(i), m);
+  std::vector<double> q(position(n));
+  for (Index i = 0; i < n; ++i) q[position(i)] = dot_block(e.row(i), f.row(i), m);
   std::fill_n(gradient, parameters(), 0.0);
   kernel_->diag_gradient(rows_, q.data(), gradient);
   if (r == 0) return;
 
   const Matrix<double> e_basis = basis_coefficients(*factor_, e.view(), execution);
   const Matrix<double> f_basis = basis_coefficients(*factor_, f.view(), execution);
-  const auto E_basis = block(e_basis.view(), 0, r, 0, m);
-  const auto F_basis = block(f_basis.view(), 0, r, 0, m);
-  const RowMajor<double> triangle = pivot_triangle(*factor_);
+  const Matrix<double> triangle = pivot_triangle(*factor_);
   const InputRows pivots = basis();
 
-  // Calls entries.gradient for rows cut into blocks; weigh(first, count) gives their Q.
+  // Calls entries.gradient for rows cut into blocks; weigh(first, their Q) sets it.
   const auto add_gradient = [&](const KernelEntries<double>& entries, Index start, Index count, const auto& weigh) {
     const Blocks blocks(count, rows_per_gradient);
     Matrix<double> parts(blocks.number(), parameters());
     parallel_for(blocks.number(), execution, [&](Index b) {
-      const RowMajor<double> Q = weigh(start + blocks.first(b), blocks.length(b));
-      entries.gradient(start + blocks.first(b), 0, DenseView<const double>(Q.data(), Q.rows(), Q.cols()), parts.row(b));
+      Matrix<double> Q(blocks.length(b), r);
+      weigh(start + blocks.first(b), Q.view());
+      entries.gradient(start + blocks.first(b), 0, Q.view(), parts.row(b));
     });
     for (Index b = 0; b < blocks.number(); ++b) axpy_block(1.0, parts.row(b), gradient, parameters());
   };
 
   Matrix<double> inner(r, r);  // H^T diag(q) H, lower blocks
-  RowMajor<double> H(std::min(n, rows_per_segment), r);
+  Matrix<double> H(std::min(n, rows_per_segment), r);
+  // to = scale diag(q) from, with the q of the rows from first on
+  const auto weighted = [&](double scale, Index first, DenseView<const double> from, DenseView<double> to) {
+    for (Index i = 0; i < to.rows; ++i) {
+      const double factor = scale * q[position(first + i)];
+      for (Index j = 0; j < to.cols; ++j) to.row(i)[j] = factor * from.row(i)[j];
+    }
+  };
   const auto entries = kernel_->double_entries(rows_, pivots, execution);
   const Blocks segments(n, rows_per_segment);
   for (Index segment = 0; segment < segments.number(); ++segment) {
     const Index start = segments.first(segment);
     const Index length = segments.length(segment);
-    add_gradient(*entries, start, length, [&](Index first, Index count) {
-      auto own = H.middleRows(first - start, count);
-      own = block(factor_->L.view(), first, count, 0, r);
-      triangle.triangularView<Eigen::Lower>().template solveInPlace<Eigen::OnTheRight>(own);
-      RowMajor<double> Q = q.segment(first, count).asDiagonal() * own;
-      Q *= -2.0;
-      Q.noalias() += block(e.view(), first, count, 0, m) * F_basis.transpose();
-      Q.noalias() += block(f.view(), first, count, 0, m) * E_basis.transpose();
-      return Q;
+    add_gradient(*entries, start, length, [&](Index first, DenseView<double> Q) {
+      const DenseView<double> own = row_block(H.view(), first - start, Q.rows);
+      copy(block(factor_->L.view(), first, Q.rows, 0, r), own);
+      solve_lower_right(triangle.view(), own);
+      weighted(-2.0, first, own, Q);
+      add_product(Product::ABt, row_block(e.view(), first, Q.rows), f_basis.view(), Q);
+      add_product(Product::ABt, row_block(f.view(), first, Q.rows), e_basis.view(), Q);
     });
     const Blocks columns(r, columns_per_tile);
     parallel_for(columns.number(), execution, [&](Index b) {
       const Index first = columns.first(b);
-      const RowMajor<double> weighted =
-          q.segment(start, length).asDiagonal() * H.block(0, first, length, columns.length(b));
-      block(inner.view(), first, r - first, first, columns.length(b)).noalias() +=
-          H.block(0, first, length, r - first).transpose() * weighted;
+      Matrix<double> right(length, columns.length(b));
+      weighted(1.0, start, block(H.view(), 0, length, first, right.cols()), right.view());
+      add_product(Product::AtB, block(H.view(), 0, length, first, r - first), right.view(),
+                  block(inner.view(), first, r - first, first, right.cols()));
     });
   }
   for (Index i = 0; i < r; ++i) {
     for (Index j = i + 1; j < r; ++j) inner.row(i)[j] = inner.row(j)[i];
   }
   const auto pivot_entries = kernel_->double_entries(pivots, pivots, execution);
-  add_gradient(*pivot_entries, 0, r, [&](Index first, Index count) {
-    RowMajor<double> Q = block(inner.view(), first, count, 0, r);
-    Q.noalias() -= E_basis.middleRows(first, count) * F_basis.transpose();
-    return Q;
+  add_gradient(*pivot_entries, 0, r, [&](Index first, DenseView<double> Q) {
+    copy(row_block(inner.view(), first, Q.rows), Q);
+    add_product(Product::ABt, row_block(e_basis.view(), first, Q.rows), f_basis.view(), Q, -1.0);
   });
 }
 

@@ -1,10 +1,11 @@
 #include "taxolearn/operators/tiled.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <utility>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/matrix_block.hpp"
+#include "taxolearn/base/product.hpp"
 
 namespace taxolearn {
 namespace {
@@ -12,16 +13,6 @@ namespace {
 constexpr Index rows_per_cross = 64;     // of the new inputs, against all rows: some milliseconds
 constexpr Index gradient_tile = 128;     // its weights in double precision fit the second cache
 constexpr Index tiles_per_gradient = 8;  // share one partial sum
-
-template <class T>
-using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using Map = Eigen::Map<T, Eigen::Unaligned, Eigen::OuterStride<>>;
-
-template <class T>
-Map<const RowMajor<T>> row_block(const DenseView<const T>& A, Index first, Index count) {
-  return Map<const RowMajor<T>>(A.row(first), count, A.cols, Eigen::OuterStride<>(A.stride));
-}
 
 /// Memory of this thread for one tile at a time.
 template <class T>
@@ -86,12 +77,12 @@ void Tiled<T>::apply_cross(const InputView& Xnew, DenseView<const T> S, DenseVie
   const Blocks blocks(out.rows, rows_per_cross);
   const Blocks columns(rows(), symmetric_tile(sizeof(T)));
   parallel_for(blocks.number(), execution, [&](Index I) {
-    Map<RowMajor<T>> result(out.row(blocks.first(I)), blocks.length(I), out.cols, Eigen::OuterStride<>(out.stride));
-    result.setZero();
+    const DenseView<T> result = row_block(out, blocks.first(I), blocks.length(I));
+    clear(result);
     for (Index J = 0; J < columns.number(); ++J) {
       const DenseView<T> tile = scratch<T>(blocks.length(I), columns.length(J));
       entries->block(blocks.first(I), columns.first(J), tile);
-      result.noalias() += row_block<T>(tile, 0, tile.rows) * row_block(S, columns.first(J), columns.length(J));
+      add_product(Product::AB, tile, row_block(S, columns.first(J), columns.length(J)), result);
     }
   });
 }
@@ -104,17 +95,17 @@ void Tiled<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, double*
   const Blocks tasks(blocks.number() * (blocks.number() + 1) / 2, tiles_per_gradient);
   Matrix<double> parts(tasks.number(), parameters());
   parallel_for(tasks.number(), execution, [&](Index task) {
-    const auto of = [&](const DenseView<const T>& A, Index block) {
-      return RowMajor<double>(row_block(A, blocks.first(block), blocks.length(block)).template cast<double>());
+    Buffer<double> left, right;
+    const auto of = [&](const DenseView<const T>& A, Index block, Buffer<double>& memory) {
+      return as_double(row_block(A, blocks.first(block), blocks.length(block)), memory);
     };
     for (Index t = tasks.first(task); t < tasks.first(task) + tasks.length(task); ++t) {
       Index I = 0;
       Index J = t;
       while (J > I) J -= ++I;
       const DenseView<double> Q = scratch<double>(blocks.length(I), blocks.length(J));
-      Map<RowMajor<double>> weights(Q.data, Q.rows, Q.cols, Eigen::OuterStride<>(Q.stride));
-      weights.noalias() = of(E, I) * of(F, J).transpose();
-      if (I != J) weights.noalias() += of(F, I) * of(E, J).transpose();
+      set_product(Product::ABt, of(E, I, left), of(F, J, right), Q);
+      if (I != J) add_product(Product::ABt, of(F, I, left), of(E, J, right), Q);
       entries_->gradient(blocks.first(I), blocks.first(J), Q, parts.row(task));
     }
   });

@@ -1,11 +1,14 @@
 #include "taxolearn/solver/exact.hpp"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/matrix_block.hpp"
+#include "taxolearn/base/product.hpp"
+#include "taxolearn/base/triangular.hpp"
+#include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
 namespace {
@@ -14,54 +17,51 @@ constexpr Index tile = 128;            // of the Cholesky factorization
 constexpr Index inverse_columns = 32;  // of an inverse, solved for together
 constexpr double sum_tolerance = 1e-6;
 
-using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Square = Eigen::Map<RowMajor>;
-using Vector = Eigen::Map<Eigen::VectorXd>;
-using ConstVector = Eigen::Map<const Eigen::VectorXd>;
-
 /// A = L L^T, in place and by tiles, so that the threads share the work and the monitor is asked often. Reads and
 /// writes the lower triangle and the tiles on the diagonal. False if A is not positive definite.
-bool factor_in_place(Square A, const Execution& execution) {
-  const Blocks tiles(A.rows(), tile);
+bool factor_in_place(DenseView<double> A, const Execution& execution) {
+  const Blocks tiles(A.rows, tile);
+  const auto part = [&](Index i, Index j) {
+    return block(A, tiles.first(i), tiles.length(i), tiles.first(j), tiles.length(j));
+  };
   for (Index k = 0; k < tiles.number(); ++k) {
-    const Index first = tiles.first(k);
-    const Index width = tiles.length(k);
-    const Eigen::LLT<RowMajor> corner(A.block(first, first, width, width));
-    if (corner.info() != Eigen::Success || !corner.matrixLLT().diagonal().allFinite()) return false;
-    A.block(first, first, width, width) = corner.matrixL();
+    Matrix<double> corner(tiles.length(k), tiles.length(k));  // what all others look at, close together
+    copy(part(k, k), corner.view());
+    if (!factor_cholesky(corner.view())) return false;
+    copy(corner.view(), part(k, k));
     const Index below = tiles.number() - k - 1;
-    parallel_for(below, execution, [&](Index i) {
-      auto panel = A.block(tiles.first(k + 1 + i), first, tiles.length(k + 1 + i), width);
-      corner.matrixL().transpose().solveInPlace<Eigen::OnTheRight>(panel);
-    });
+    parallel_for(below, execution, [&](Index i) { solve_lower_transposed_right(corner.view(), part(k + 1 + i, k)); });
     parallel_for(below * below, execution, [&](Index task) {
       const Index i = k + 1 + task / below;
       const Index j = k + 1 + task % below;
-      if (j > i) return;
-      A.block(tiles.first(i), tiles.first(j), tiles.length(i), tiles.length(j)).noalias() -=
-          A.block(tiles.first(i), first, tiles.length(i), width) *
-          A.block(tiles.first(j), first, tiles.length(j), width).transpose();
+      if (j <= i) add_product(Product::ABt, part(i, k), part(j, k), part(i, j), -1.0);
     });
   }
   return true;
 }
 
 /// out = diag(scale) (L L^T)^-1 diag(scale), both triangles. Columns from j on need the rows from j on only.
-void scaled_inverse(const Square& L, const ConstVector& scale, Square out, const Execution& execution) {
-  const Index n = L.rows();
+void scaled_inverse(DenseView<const double> L, const double* scale, DenseView<double> out, const Execution& execution) {
+  const Index n = L.rows;
   const Blocks blocks(n, inverse_columns);
   parallel_for(blocks.number(), execution, [&](Index b) {
     const Index first = blocks.first(b);
     const Index width = blocks.length(b);
     const Index below = n - first;
-    const auto corner = L.bottomRightCorner(below, below);
-    RowMajor columns = RowMajor::Zero(below, width);
-    columns.diagonal() = scale.segment(first, width);
-    corner.triangularView<Eigen::Lower>().solveInPlace(columns);
-    corner.transpose().triangularView<Eigen::Upper>().solveInPlace(columns);
-    columns = scale.tail(below).asDiagonal() * columns;
-    out.block(first, first, below, width) = columns;
-    out.block(first, first + width, width, below - width) = columns.bottomRows(below - width).transpose();
+    const DenseView<const double> corner = block(L, first, below, first, below);
+    Matrix<double> columns(below, width);
+    for (Index k = 0; k < width; ++k) columns.row(k)[k] = scale[first + k];
+    solve_lower(corner, columns.view());
+    solve_lower_transposed(corner, columns.view());
+    for (Index i = 0; i < below; ++i) {
+      const double factor = scale[first + i];
+      double* const row = columns.row(i);
+#pragma omp simd
+      for (Index k = 0; k < width; ++k) row[k] *= factor;
+    }
+    copy(columns.view(), block(out, first, below, first, width));
+    copy_transposed(row_block(columns.view(), width, below - width),
+                    block(out, first, width, first + width, below - width));
   });
 }
 
@@ -108,13 +108,13 @@ void ExactSystem::factor(const double* pi, const double* weights, const Executio
   }
 
   const Blocks blocks(n, tile);
-  const Square A(scratch_.data(), n, n);
+  const DenseView<double> A(scratch_.data(), n, n);
   for (Index c = 0; c < C; ++c) {
     const Index l = matrix_of_class_[static_cast<std::size_t>(c)];
     const DenseView<const double>& K = matrices_[static_cast<std::size_t>(l)];
-    const ConstVector root_pi(root_pi_.data() + c * n, n);
-    Vector root_D(correction_.data(), n);
-    root_D = root_pi.cwiseProduct(ConstVector(root_weight_.data(), n));
+    const double* const root_pi = root_pi_.data() + c * n;
+    double* const root_D = correction_.data();
+    for (Index i = 0; i < n; ++i) root_D[i] = root_pi[i] * root_weight_[static_cast<std::size_t>(i)];
     parallel_for(blocks.number(), execution, [&](Index b) {
       for (Index i = blocks.first(b); i < blocks.first(b) + blocks.length(b); ++i) {
         double* row = scratch_.data() + i * n;
@@ -125,16 +125,16 @@ void ExactSystem::factor(const double* pi, const double* weights, const Executio
     require(factor_in_place(A, execution), "matrix ", l, " (of class ", c,
             ") is not positive semidefinite or not finite; the exact method needs kernels without negative "
             "eigenvalues");
-    scaled_inverse(A, root_pi, Square(inner(c).data, n, n), execution);
+    scaled_inverse(A, root_pi, inner(c), execution);
   }
 
   parallel_for(blocks.number(), execution, [&](Index b) {
     const Index first = blocks.first(b) * n;
-    Vector sum(sum_.data() + first, blocks.length(b) * n);
-    sum.setZero();
-    for (Index c = 0; c < C; ++c) sum += ConstVector(inner(c).data + first, blocks.length(b) * n);
+    double* const sum = sum_.data() + first;
+    std::fill_n(sum, blocks.length(b) * n, 0.0);
+    for (Index c = 0; c < C; ++c) axpy_block(1.0, inner(c).data + first, sum, blocks.length(b) * n);
   });
-  require(factor_in_place(Square(sum_.data(), n, n), execution),
+  require(factor_in_place(DenseView<double>(sum_.data(), n, n), execution),
           "the sum over classes is not positive definite to rounding: kernels are too large for the exact method; "
           "choose smaller variances or the iterative method");
   factored_ = true;
@@ -146,8 +146,8 @@ void ExactSystem::multiply_inner(const double* vectors, Index stride, double* ou
     const Index c = task / blocks.number();
     const Index first = blocks.first(task % blocks.number());
     const Index count = blocks.length(task % blocks.number());
-    Vector(out + c * rows_ + first, count).noalias() =
-        Square(inner(c).row(first), count, rows_) * ConstVector(vectors + c * stride, rows_);
+    set_product(Product::AB, row_block(inner(c), first, count), DenseView<const double>(vectors + c * stride, rows_, 1),
+                DenseView<double>(out + c * rows_ + first, count, 1));
   });
 }
 
@@ -162,12 +162,12 @@ void ExactSystem::solve(const double* g, const double* Kg, double* s, const Exec
   }
   multiply_inner(vectors_.data(), n, products_.data(), execution);
 
-  Vector correction(correction_.data(), n);
-  correction.setZero();
-  for (Index c = 0; c < C; ++c) correction += ConstVector(products_.data() + c * n, n);
-  const Square L(sum_.data(), n, n);
-  L.triangularView<Eigen::Lower>().solveInPlace(correction);
-  L.transpose().triangularView<Eigen::Upper>().solveInPlace(correction);
+  const DenseView<double> correction(correction_.data(), n, 1);
+  clear(correction);
+  for (Index c = 0; c < C; ++c) axpy_block(1.0, products_.data() + c * n, correction_.data(), n);
+  const DenseView<double> L(sum_.data(), n, n);
+  solve_lower(L, correction);
+  solve_lower_transposed(L, correction);
 
   multiply_inner(correction_.data(), 0, vectors_.data(), execution);
   for (Index i = 0; i < n; ++i) {

@@ -1,10 +1,11 @@
 #include "taxolearn/solver/minimize.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <deque>
 #include <numeric>
+
+#include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
 namespace {
@@ -14,11 +15,23 @@ constexpr double worth = 1e-3;  // objective must fall by this share of the tole
 constexpr int line_search_steps = 30;
 constexpr double line_search_growth = 10.0;
 
+/// Of a combination of slots.
+using Coefficients = std::vector<double>;
+
+Coefficients unit(int slots, int k, double value = 1.0) {
+  Coefficients c(static_cast<std::size_t>(slots), 0.0);
+  c[static_cast<std::size_t>(k)] = value;
+  return c;
+}
+
+void add(double a, const Coefficients& x, Coefficients& y) {
+  axpy_block(a, x.data(), y.data(), static_cast<Index>(y.size()));
+}
+
 /// Inner products between slots, kept up to date as slots change.
 class Gram {
  public:
-  explicit Gram(int slots)
-      : values_(Eigen::MatrixXd::Zero(slots, slots)), filled_(static_cast<std::size_t>(slots), 0) {}
+  explicit Gram(int slots) : values_(slots, slots), filled_(static_cast<std::size_t>(slots), 0) {}
 
   /// The slot was written anew: ask the space for its row.
   void measure(SearchSpace& space, int slot) {
@@ -29,26 +42,35 @@ class Gram {
     }
     const std::vector<double> row = space.inner(slot, others);
     for (std::size_t k = 0; k < others.size(); ++k) {
-      values_(slot, others[k]) = row[k];
-      values_(others[k], slot) = row[k];
+      values_.row(slot)[others[k]] = row[k];
+      values_.row(others[k])[slot] = row[k];
     }
   }
 
   /// The slot became the combination c: its row follows from the others, without touching a vector.
-  void combine(int slot, const Eigen::VectorXd& c) {
-    const Eigen::VectorXd row = values_ * c;
-    const double square = c.dot(row);
-    values_.row(slot) = row.transpose();
-    values_.col(slot) = row;
-    values_(slot, slot) = square;
+  void combine(int slot, const Coefficients& c) {
+    const Coefficients row = times(c);
+    const double square = dot_block(c.data(), row.data(), values_.rows());
+    for (Index k = 0; k < values_.rows(); ++k) {
+      values_.row(slot)[k] = values_.row(k)[slot] = row[static_cast<std::size_t>(k)];
+    }
+    values_.row(slot)[slot] = square;
     filled_[static_cast<std::size_t>(slot)] = 1;
   }
 
-  double operator()(const Eigen::VectorXd& a, const Eigen::VectorXd& b) const { return a.dot(values_ * b); }
-  double operator()(int a, int b) const { return values_(a, b); }
+  double operator()(const Coefficients& a, const Coefficients& b) const {
+    return dot_block(a.data(), times(b).data(), values_.rows());
+  }
+  double operator()(int a, int b) const { return values_.row(a)[b]; }
 
  private:
-  Eigen::MatrixXd values_;
+  Coefficients times(const Coefficients& c) const {
+    Coefficients out;
+    for (Index k = 0; k < values_.rows(); ++k) out.push_back(dot_block(values_.row(k), c.data(), values_.cols()));
+    return out;
+  }
+
+  Matrix<double> values_;
   std::vector<char> filled_;
 };
 
@@ -61,27 +83,29 @@ struct Pair {
 };
 
 /// d = -H g by the two-loop recursion, on coefficients over slots.
-Eigen::VectorXd two_loop(const Gram& gram, const std::deque<Pair>& pairs, int gradient, Eigen::Index slots) {
-  const auto unit = [slots](int k) { return Eigen::VectorXd(Eigen::VectorXd::Unit(slots, k)); };
-  const auto s = [&](const Pair& pair) { return Eigen::VectorXd(pair.step * unit(pair.direction)); };
-  const auto y = [&](const Pair& pair) { return Eigen::VectorXd(unit(pair.after) - unit(pair.before)); };
-  Eigen::VectorXd q = -unit(gradient);
+Coefficients two_loop(const Gram& gram, const std::deque<Pair>& pairs, int gradient, int slots) {
+  const auto s = [&](const Pair& pair) { return unit(slots, pair.direction, pair.step); };
+  const auto y = [&](const Pair& pair) {
+    Coefficients difference = unit(slots, pair.after);
+    add(-1.0, unit(slots, pair.before), difference);
+    return difference;
+  };
+  Coefficients q = unit(slots, gradient, -1.0);
   if (pairs.empty()) return q;
   std::vector<double> a(pairs.size());
   for (std::size_t k = pairs.size(); k-- > 0;) {
     a[k] = gram(s(pairs[k]), q) / gram(s(pairs[k]), y(pairs[k]));
-    q -= a[k] * y(pairs[k]);
+    add(-a[k], y(pairs[k]), q);
   }
   const Pair& last = pairs.back();
-  q *= gram(s(last), y(last)) / gram(y(last), y(last));
+  const double scale = gram(s(last), y(last)) / gram(y(last), y(last));
+  for (double& value : q) value *= scale;
   for (std::size_t k = 0; k < pairs.size(); ++k) {
     const double b = gram(y(pairs[k]), q) / gram(s(pairs[k]), y(pairs[k]));
-    q += (a[k] - b) * s(pairs[k]);
+    add(a[k] - b, s(pairs[k]), q);
   }
   return q;
 }
-
-std::vector<double> as_vector(const Eigen::VectorXd& c) { return std::vector<double>(c.data(), c.data() + c.size()); }
 
 MinimizeResult start(SearchSpace& space, Gram& gram, int gradient) {
   MinimizeResult result;
@@ -182,8 +206,8 @@ MinimizeResult lbfgs(SearchSpace& space, const MinimizeSettings& settings, const
   int gradient = m;
   MinimizeResult result = start(space, gram, gradient);
   for (int k = 0; !convergence.done(result); ++k) {
-    Eigen::VectorXd c = two_loop(gram, pairs, gradient, slots);
-    const auto slope_of = [&] { return gram(c, Eigen::VectorXd::Unit(slots, gradient)); };
+    Coefficients c = two_loop(gram, pairs, gradient, slots);
+    const auto slope_of = [&] { return gram(c, unit(slots, gradient)); };
     if (!(slope_of() < 0.0)) {  // lost to rounding: start the history again
       pairs.clear();
       c = two_loop(gram, pairs, gradient, slots);
@@ -191,7 +215,7 @@ MinimizeResult lbfgs(SearchSpace& space, const MinimizeSettings& settings, const
     const double slope = slope_of();
     const int direction = k % m;
     const int next = m + (gradient - m + 1) % (m + 1);
-    space.combine(as_vector(c), direction);
+    space.combine(c, direction);
     gram.combine(direction, c);
     if (static_cast<int>(pairs.size()) == m) pairs.pop_front();
     double step = 0.0;
@@ -219,15 +243,14 @@ MinimizeResult nonlinear_cg(SearchSpace& space, const MinimizeSettings& settings
   double slope = 0.0;
   double beta = 0.0;
   while (!convergence.done(result)) {
-    Eigen::VectorXd c = Eigen::VectorXd::Zero(nonlinear_cg_slots);
-    c[gradient] = -1.0;
+    Coefficients c = unit(nonlinear_cg_slots, gradient, -1.0);
     c[direction] = beta;
-    slope = gram(c, Eigen::VectorXd::Unit(nonlinear_cg_slots, gradient));
+    slope = gram(c, unit(nonlinear_cg_slots, gradient));
     if (!(slope < 0.0)) {
       c[direction] = 0.0;
       slope = -gram(gradient, gradient);
     }
-    space.combine(as_vector(c), direction);
+    space.combine(c, direction);
     gram.combine(direction, c);
     const double first_step = -slope / space.line(0.0).curvature;
     double step = 0.0;
