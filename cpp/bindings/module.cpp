@@ -13,6 +13,7 @@ void bind_kernels(py::module_& module);
 void bind_kernel_matrices(py::module_& module);
 void bind_klr(py::module_& module);
 void bind_readers(py::module_& module);
+void bind_select(py::module_& module);
 }  // namespace taxolearn::python
 
 PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
@@ -33,4 +34,5 @@ PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
   taxolearn::python::bind_kernel_matrices(module);
   taxolearn::python::bind_klr(module);
   taxolearn::python::bind_readers(module);
+  taxolearn::python::bind_select(module);
 }

@@ -5,10 +5,7 @@ namespace taxolearn {
 
 template <class T>
 CoefficientSpace<T>::CoefficientSpace(const Problem& problem, int slots, const Execution& execution, Result& result)
-    : PredictorSpace<T>(problem, execution, result),
-      alpha_(this->u_.rows(), this->u_.cols()),
-      coefficients_(static_cast<std::size_t>(slots)),
-      images_(static_cast<std::size_t>(slots)) {
+    : CoefficientSpace(problem, {}, slots, execution, result) {
   const Stopwatch watch(result.timings.setup);
   std::vector<Operator<T>*> operators;
   if (problem.kernels == nullptr) {
@@ -19,10 +16,26 @@ CoefficientSpace<T>::CoefficientSpace(const Problem& problem, int slots, const E
     result.reason = problem.kernels->reason();
     result.kernel_bytes = problem.kernels->bytes();
   }
-  product_ = std::make_unique<KernelProduct<T>>(problem, std::move(operators));
-  result.algorithm = product_->algorithm();
+  set_up(std::move(operators));
+}
+
+template <class T>
+CoefficientSpace<T>::CoefficientSpace(const Problem& problem, std::vector<Operator<T>*> operators, int slots,
+                                      const Execution& execution, Result& result)
+    : PredictorSpace<T>(problem, execution, result),
+      alpha_(this->u_.rows(), this->u_.cols()),
+      coefficients_(static_cast<std::size_t>(slots)),
+      images_(static_cast<std::size_t>(slots)) {
+  const Stopwatch watch(result.timings.setup);
   for (auto& slot : coefficients_) slot.resize(static_cast<std::size_t>(alpha_.size()));
   for (auto& slot : images_) slot.resize(static_cast<std::size_t>(alpha_.size()));
+  if (!operators.empty()) set_up(std::move(operators));
+}
+
+template <class T>
+void CoefficientSpace<T>::set_up(std::vector<Operator<T>*> operators) {
+  product_ = std::make_unique<KernelProduct<T>>(this->problem_, std::move(operators));
+  this->result_.algorithm = product_->algorithm();
 }
 
 template <class T>
@@ -45,6 +58,12 @@ template <class T>
 void CoefficientSpace<T>::start(const Matrix<double>& coefficients) {
   alpha_ = coefficients;
   kernel(alpha_.data(), this->u_.data());
+}
+
+template <class T>
+void CoefficientSpace<T>::start_at_zero() {
+  std::fill(alpha_.data(), alpha_.data() + alpha_.size(), 0.0);
+  std::fill(this->u_.data(), this->u_.data() + this->u_.size(), 0.0);
 }
 
 template <class T>

@@ -73,6 +73,10 @@ class ExactSteps final : public NewtonSteps {
 
 }  // namespace
 
+std::unique_ptr<NewtonSteps> exact_steps(const Problem& problem, const Execution& execution) {
+  return std::make_unique<ExactSteps>(problem, execution);
+}
+
 template <class T>
 MinimizeResult exact_newton(CoefficientSpace<T>& space, const Problem& problem, const MinimizeSettings& settings,
                             const Report& report, const Execution& execution) {

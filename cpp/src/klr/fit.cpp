@@ -13,9 +13,9 @@
 namespace taxolearn {
 namespace {
 
-constexpr double single_pays = 4e6;  // stored entries times classes: about a millisecond a product
-constexpr double safety = 0.99;      // the solver aims a little below the tolerance, the certificate decides
-constexpr int rounds_in_double = 3;  // fresh starts from exact predictors after rounding errors piled up
+constexpr double work_for_single = 4e6;  // stored entries times classes: about a millisecond a product
+constexpr double safety = 0.99;          // the solver aims a little below the tolerance, the certificate decides
+constexpr int rounds_in_double = 3;      // fresh starts from exact predictors after rounding errors piled up
 
 // More pairs save few iterations on text (56, 55 and 53 with 3, 5 and 10 of them on 20 newsgroups) but each costs a
 // pass over two n x C arrays; on weights, if these are few, they cost next to nothing.
@@ -87,8 +87,7 @@ struct Run {
 
   int history() const {
     if (settings.history > 0) return settings.history;
-    if (problem.kernels != nullptr) return history_of_kernel_coefficients;
-    return dual ? history_of_coefficients : history_of_weights(problem);
+    return choose_history(problem, dual ? State::coefficients : State::weights);
   }
 
   int slots() const {
@@ -220,18 +219,26 @@ State choose_state(const Problem& problem, const Settings& settings) {
   return relative_size(problem) < 1.0 ? State::weights : State::coefficients;
 }
 
+int choose_history(const Problem& problem, State state) {
+  if (problem.kernels != nullptr) return history_of_kernel_coefficients;
+  return state == State::weights ? history_of_weights(problem) : history_of_coefficients;
+}
+
+bool single_pays(const Problem& problem) {
+  const double entries =
+      problem.kernels == nullptr ? static_cast<double>(input_entries(problem.X)) : 0.5 * problem.kernels->work();
+  return entries * static_cast<double>(problem.likelihood->classes()) >= work_for_single;
+}
+
 Result fit(const Problem& problem, const Settings& settings, const Start& start, const Execution& execution) {
   check(problem, settings);
   const State state = choose_state(problem, settings);
   Run run{problem, settings, execution, state == State::coefficients, {}, {}, {}};
   run.result.state = run.dual ? "coefficients" : "weights";
   prepare(run, start);
-  const double entries =
-      problem.kernels == nullptr ? static_cast<double>(input_entries(problem.X)) : 0.5 * problem.kernels->work();
-  const double work = entries * static_cast<double>(problem.likelihood->classes());
   const bool single =
       settings.precision == Precision::single ||
-      (settings.precision == Precision::automatic && work >= single_pays && settings.method != Method::exact);
+      (settings.precision == Precision::automatic && single_pays(problem) && settings.method != Method::exact);
   bool more = true;
   if (single) {
     run.minimize<float>();

@@ -9,16 +9,6 @@
 
 namespace taxolearn {
 
-class NewtonSteps {
- public:
-  virtual ~NewtonSteps() = default;
-
-  /// step ~ -(I + H K)^-1 gradient to a relative error of about eta, from the likelihood's state at the predictors and
-  /// the image K gradient. All n x C.
-  virtual void solve(const Matrix<double>& state, const Matrix<double>& gradient, const Matrix<double>& image,
-                     double eta, Matrix<double>& step) = 0;
-};
-
 template <class T>
 MinimizeResult take_newton_steps(CoefficientSpace<T>& space, const Problem& problem, NewtonSteps& steps,
                                  const MinimizeSettings& settings, const Report& report, const Execution& execution) {

@@ -9,9 +9,23 @@ template <class T>
 WeightSpace<T>::WeightSpace(const Problem& problem, int slots, const Execution& execution, Result& result)
     : PredictorSpace<T>(problem, execution, result), slots_(static_cast<std::size_t>(slots)) {
   const Stopwatch watch(result.timings.setup);
-  operator_ = make_linear_features<T>(problem.X, problem.variance, execution);
-  result.algorithm = operator_->algorithm();
-  W_.assign(static_cast<std::size_t>(operator_->features() * factor_count(problem) + this->u_.cols()), 0.0);
+  own_ = make_linear_features<T>(problem.X, problem.variance, execution);
+  operator_ = own_.get();
+  set_up();
+}
+
+template <class T>
+WeightSpace<T>::WeightSpace(const Problem& problem, FeatureOperator<T>& features, int slots, const Execution& execution,
+                            Result& result)
+    : PredictorSpace<T>(problem, execution, result), operator_(&features), slots_(static_cast<std::size_t>(slots)) {
+  const Stopwatch watch(result.timings.setup);
+  set_up();
+}
+
+template <class T>
+void WeightSpace<T>::set_up() {
+  this->result_.algorithm = operator_->algorithm();
+  W_.assign(static_cast<std::size_t>(operator_->features() * factor_count(this->problem_) + this->u_.cols()), 0.0);
   for (auto& slot : slots_) slot.resize(W_.size());
   image_.resize(static_cast<std::size_t>(this->u_.size()));
   feature_scratch_.resize(static_cast<std::size_t>(operator_->features() * this->u_.cols()));
@@ -72,6 +86,12 @@ void WeightSpace<T>::start(Buffer<double>&& weights) {
   W_ = std::move(weights);
   expand(W_.data(), image_.data());
   convert(image_.data(), this->u_.data(), this->u_.size(), this->execution_);
+}
+
+template <class T>
+void WeightSpace<T>::start_at_zero() {
+  std::fill(W_.begin(), W_.end(), 0.0);
+  std::fill(this->u_.data(), this->u_.data() + this->u_.size(), 0.0);
 }
 
 template <class T>

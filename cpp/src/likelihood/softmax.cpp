@@ -175,4 +175,30 @@ void Softmax::root_diagonal(Index first, Index count, const double* state, doubl
   }
 }
 
+std::unique_ptr<Likelihood> Softmax::gather(const std::vector<Index>& rows, const std::vector<double>& factors) const {
+  require(rows.size() == factors.size(), "there are ", rows.size(), " rows and ", factors.size(), " factors");
+  std::unique_ptr<Softmax> out(new Softmax());
+  out->rows_ = static_cast<Index>(rows.size());
+  out->classes_ = classes_;
+  if (labels_ == nullptr) out->own_targets_ = Matrix<double>(out->rows_, classes_);
+  for (Index k = 0; k < out->rows_; ++k) {
+    const Index i = rows[static_cast<std::size_t>(k)];
+    require(i >= 0 && i < rows_, "rows contains ", i, ", expected indices in [0, ", rows_, ")");
+    out->own_weights_.push_back(weight(i) * factors[static_cast<std::size_t>(k)]);
+    if (labels_ != nullptr) {
+      out->own_labels_.push_back(labels_[i]);
+    } else {
+      std::copy(targets_.row(i), targets_.row(i) + classes_, out->own_targets_.row(k));
+    }
+  }
+  check_weights(out->own_weights_.data(), out->rows_);
+  out->weights_ = out->own_weights_.data();
+  if (labels_ != nullptr) {
+    out->labels_ = out->own_labels_.data();
+  } else {
+    out->targets_ = out->own_targets_.view();
+  }
+  return out;
+}
+
 }  // namespace taxolearn

@@ -120,6 +120,11 @@ const Operators<T>& KernelMatrices::operators(const Execution& execution) {
   return kept<T>();
 }
 
+void KernelMatrices::select(const std::vector<Index>& rows, const Execution& execution) {
+  for (const auto& each : single_) each->select(rows, execution);
+  for (const auto& each : double_) each->select(rows, execution);
+}
+
 const Operators<double>& KernelMatrices::certifying_operators(const Execution& execution) {
   if (!double_.empty()) return double_;
   if (!certifying_.empty()) return certifying_;

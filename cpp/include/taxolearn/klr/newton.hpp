@@ -13,6 +13,19 @@ namespace taxolearn {
 
 constexpr int newton_slots = 2;
 
+class NewtonSteps {
+ public:
+  virtual ~NewtonSteps() = default;
+
+  /// step ~ -(I + H K)^-1 gradient to a relative error of about eta, from the likelihood's state at the predictors and
+  /// the image K gradient. All n x C.
+  virtual void solve(const Matrix<double>& state, const Matrix<double>& gradient, const Matrix<double>& image,
+                     double eta, Matrix<double>& step) = 0;
+};
+
+/// Steps by Cholesky factors.
+std::unique_ptr<NewtonSteps> exact_steps(const Problem& problem, const Execution& execution);
+
 /// Linear systems by conjugate gradients.
 template <class T>
 MinimizeResult newton(CoefficientSpace<T>& space, const Problem& problem, const MinimizeSettings& settings,

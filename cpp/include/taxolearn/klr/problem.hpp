@@ -112,6 +112,12 @@ struct Result {
 /// What a problem of this kind means by `automatic`.
 State choose_state(const Problem& problem, const Settings& settings);
 
+/// Pairs that L-BFGS keeps where nothing is said.
+int choose_history(const Problem& problem, State state);
+
+/// Whether products in single precision pay: with less work, the time goes elsewhere.
+bool single_pays(const Problem& problem);
+
 /// Fits and certifies. Throws InvalidArgument for bad input and Interrupted when the monitor says so;
 /// everything else is told by Result::status.
 Result fit(const Problem& problem, const Settings& settings, const Start& start, const Execution& execution);

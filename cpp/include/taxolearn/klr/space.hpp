@@ -46,8 +46,13 @@ class CoefficientSpace final : public PredictorSpace<T> {
  public:
   CoefficientSpace(const Problem& problem, int slots, const Execution& execution, Result& result);
 
+  /// With operators that belong to somebody else, one per kernel of the problem.
+  CoefficientSpace(const Problem& problem, std::vector<Operator<T>*> operators, int slots, const Execution& execution,
+                   Result& result);
+
   /// Moves to the given coefficients (n x C): one product.
   void start(const Matrix<double>& coefficients);
+  void start_at_zero();
   Matrix<double>& coefficients() { return alpha_; }
 
   double advance(double step, int slot) override;
@@ -72,6 +77,7 @@ class CoefficientSpace final : public PredictorSpace<T> {
 
  private:
   void multiply(const T* S, T* out);
+  void set_up(std::vector<Operator<T>*> operators);
 
   std::unique_ptr<Operator<T>> linear_;  ///< where the kernel is linear
   std::unique_ptr<KernelProduct<T>> product_;
@@ -86,8 +92,13 @@ class WeightSpace final : public PredictorSpace<T> {
  public:
   WeightSpace(const Problem& problem, int slots, const Execution& execution, Result& result);
 
+  /// With an operator of variance 1 that belongs to somebody else.
+  WeightSpace(const Problem& problem, FeatureOperator<T>& features, int slots, const Execution& execution,
+              Result& result);
+
   /// Moves to the given weights, W (d x columns of R) followed by b (C): half a product.
   void start(Buffer<double>&& weights);
+  void start_at_zero();
   Buffer<double>& weights() { return W_; }
 
   double advance(double step, int slot) override;
@@ -100,8 +111,10 @@ class WeightSpace final : public PredictorSpace<T> {
  private:
   void project(const T* S, double* out);  ///< weights from predictors: the adjoint of expand
   void expand(const double* W, T* out);   ///< predictors (n x C) of weights
+  void set_up();
 
-  std::unique_ptr<FeatureOperator<T>> operator_;
+  std::unique_ptr<FeatureOperator<T>> own_;
+  FeatureOperator<T>* operator_;
   Buffer<double> W_;                   ///< W and b
   std::vector<Buffer<double>> slots_;  ///< as long as W_
   Buffer<T> image_;                    ///< n x C: of the direction; between directions, the residual

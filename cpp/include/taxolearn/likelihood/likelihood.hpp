@@ -6,6 +6,9 @@
 // solver/space.hpp.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "taxolearn/base/matrix.hpp"
 
 namespace taxolearn {
@@ -49,6 +52,11 @@ class Likelihood {
 
   /// out = diagonal of V^T V.
   virtual void root_diagonal(Index first, Index count, const double* state, double* out) const = 0;
+
+  /// The likelihood of the given rows, which may repeat, with their weights multiplied by factors (>= 0). Keeps what it
+  /// needs of this one.
+  virtual std::unique_ptr<Likelihood> gather(const std::vector<Index>& rows,
+                                             const std::vector<double>& factors) const = 0;
 };
 
 }  // namespace taxolearn

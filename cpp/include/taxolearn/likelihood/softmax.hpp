@@ -17,7 +17,7 @@ void softmax_rows(Index count, Index classes, double* u);
 /// Replaces each row by its log softmax.
 void log_softmax_rows(Index count, Index classes, double* u);
 
-/// Views: labels or targets, and weights, must outlive the object.
+/// Views: labels or targets, and weights, must outlive the object, unless it was gathered from another one.
 class Softmax final : public Likelihood {
  public:
   /// One class per row; weights (length n) may be null for all ones.
@@ -35,16 +35,22 @@ class Softmax final : public Likelihood {
   void root(Index first, Index count, const double* state, double* x) const override;
   void root_transposed(Index first, Index count, const double* state, double* x) const override;
   void root_diagonal(Index first, Index count, const double* state, double* out) const override;
+  std::unique_ptr<Likelihood> gather(const std::vector<Index>& rows, const std::vector<double>& factors) const override;
 
  private:
   double weight(Index i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }
   double target_dot(Index i, const double* x) const;
+
+  Softmax() = default;
 
   const std::int32_t* labels_ = nullptr;
   DenseView<const double> targets_;
   const double* weights_ = nullptr;
   Index rows_ = 0;
   Index classes_ = 0;
+  std::vector<std::int32_t> own_labels_;  ///< of a gathered likelihood, like the next two
+  Matrix<double> own_targets_;
+  std::vector<double> own_weights_;
 };
 
 }  // namespace taxolearn

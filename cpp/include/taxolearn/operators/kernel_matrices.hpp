@@ -48,6 +48,9 @@ class KernelMatrices {
   template <class T>
   const Operators<T>& operators(const Execution& execution);
 
+  /// Makes the given rows of the inputs the active ones of all operators that operators() returned last.
+  void select(const std::vector<Index>& rows, const Execution& execution);
+
   /// Operators in double precision that need no stored matrix beyond those that are there already.
   const Operators<double>& certifying_operators(const Execution& execution);
 

@@ -1,0 +1,113 @@
+// The cross-validation criterion and its gradient (Seeger 2008, 4 and 5.2).
+//
+//   Psi = sum over folds of the loss of the rows I held out, at predictors K_IJ alpha fitted to the other rows J.
+//
+// With r_I the residual of the held-out rows, H the Hessian of the loss of J at the fit, and dK the change of the prior
+// covariance, dPsi = sum over folds of alpha . (dK) f, where f solves (I + H K) f = e_I r_I (e_I: zeros but at I; H is
+// zero there). The solution of that system also corrects Psi for the error of the fit (a dual-weighted residual): with
+// R = alpha + r the residual of the fit, Psi - (K f) . R is off by a product of errors only. Neither the fits nor the
+// systems know how many parameters there are; a last pass over the kernel finds all derivatives at once.
+//
+// Both are fits to the same solver: the system is that of a quadratic likelihood. Folds are treated in one of two ways:
+//   stacked   all at once, as columns of the same products over all rows, held-out ones with weight zero
+//   shuffled  one after the other, each on its own rows
+#pragma once
+
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "taxolearn/klr/problem.hpp"
+#include "taxolearn/select/folds.hpp"
+
+namespace taxolearn {
+
+/// The hyperparameters to be judged.
+struct Candidate {
+  std::vector<std::shared_ptr<const Kernel>> kernels;  ///< empty: the linear kernel of variance 1
+  std::vector<Index> kernel_of;                        ///< as in Problem
+  const Coupling* coupling = nullptr;                  ///< with as many parameters as factors, in their order
+  double sigma2 = 1.0;
+};
+
+enum class Strategy { automatic, stacked, shuffled };
+
+struct CriterionSettings {
+  double tolerance = 1e-4;          ///< on the relative gap of the fits
+  double adjoint_tolerance = 1e-4;  ///< the same of the linear systems
+  int max_iterations = 1000;        ///< of each
+  bool gradient = true;             ///< else the systems are left out and Psi is not corrected
+  bool kernel_gradient = true;      ///< else derivatives by the kernels' parameters are left out
+  Method method = Method::lbfgs;    ///< or exact
+  Strategy strategy = Strategy::automatic;
+  Precision precision = Precision::automatic;
+  State state = State::automatic;
+  KernelSettings kernels;
+};
+
+struct Criterion {
+  double value = 0.0;  ///< corrected
+  double plain_value = 0.0;
+  std::vector<std::vector<double>> kernel_gradient;  ///< per kernel, all parameters, log scale
+  std::vector<double> function_gradient;             ///< by the log variance of every column of R
+  double sigma2_gradient = 0.0;                      ///< by log sigma2
+  bool converged = true;                             ///< all gaps are within the tolerances
+  double gap = 0.0;                                  ///< largest relative gap of a fit
+  double adjoint_gap = 0.0;
+  int products = 0;  ///< of the size of one fold
+  int iterations = 0;
+  Strategy strategy = Strategy::stacked;
+  double fit_seconds = 0.0;
+  double adjoint_seconds = 0.0;
+  double gradient_seconds = 0.0;
+  double total_seconds = 0.0;
+  Result counters;  ///< algorithm, reason, state, precision and times of the solver
+};
+
+/// Where the fits and the systems ended, in single precision, fold after fold: where the next evaluation starts.
+struct InnerState {
+  Buffer<float> fits;
+  Buffer<float> adjoints;
+};
+
+/// Operators of the linear kernel of variance 1, made when they are needed. They do not depend on the hyperparameters.
+template <class T>
+struct LinearParts {
+  std::unique_ptr<Operator<T>> whole;              ///< all rows
+  std::vector<std::unique_ptr<Operator<T>>> part;  ///< per fold, the rows trained on
+  std::unique_ptr<FeatureOperator<T>> features;    ///< all rows
+};
+
+class CrossValidation {
+ public:
+  /// Views of the inputs and the likelihood: both must outlive it.
+  CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds);
+
+  /// Starts from the accepted inner state. Everything that may go wrong with the numbers is told by `converged`.
+  Criterion evaluate(const Candidate& candidate, const CriterionSettings& settings, const Execution& execution);
+
+  /// Makes the inner state of the last evaluation the accepted one.
+  void accept();
+
+  const InnerState& accepted() const { return accepted_; }
+  void restore(InnerState state) { accepted_ = std::move(state); }
+
+  const InputView& inputs() const { return X_; }
+  const Likelihood& likelihood() const { return likelihood_; }
+  const Folds& folds() const { return folds_; }
+
+ private:
+  template <class T>
+  void run(const Candidate& candidate, const CriterionSettings& settings, KernelMatrices* kernels,
+           const InnerState& before, Criterion& out, const Execution& execution);
+
+  InputView X_;
+  const Likelihood& likelihood_;
+  Folds folds_;
+  InnerState accepted_, last_;
+  std::tuple<LinearParts<float>, LinearParts<double>> linear_;
+};
+
+const char* strategy_name(Strategy strategy);
+
+}  // namespace taxolearn

@@ -1,0 +1,170 @@
+#include "taxolearn/select/criterion.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fold_fit.hpp"
+#include "taxolearn/base/check.hpp"
+#include "taxolearn/base/stopwatch.hpp"
+#include "taxolearn/operators/linear.hpp"
+
+namespace taxolearn {
+namespace {
+
+constexpr Index columns_to_be_busy = 24;   // with so many a stored matrix is multiplied no faster than it is read
+constexpr double share_for_vectors = 0.5;  // of the memory granted
+constexpr double bytes_per_entry = 16.0;   // of a linear operator: both orders, an index and a value each
+
+void check(const Candidate& candidate, const Likelihood& likelihood, const CriterionSettings& settings) {
+  require(candidate.coupling != nullptr, "the candidate has no coupling");
+  require(candidate.coupling->classes() == likelihood.classes(), "the coupling has ", candidate.coupling->classes(),
+          " classes, expected ", likelihood.classes());
+  const Index factors = candidate.coupling->factors();
+  require(candidate.coupling->parameters() == factors, "the coupling has ", candidate.coupling->parameters(),
+          " parameters, expected one for each of its ", factors, " functions");
+  require(std::isfinite(candidate.sigma2) && candidate.sigma2 >= 0.0, "sigma2 must be finite and at least 0, got ",
+          candidate.sigma2);
+  const auto own = static_cast<Index>(candidate.kernel_of.size());
+  const auto kernels = static_cast<Index>(candidate.kernels.size());
+  require(own == 0 ? kernels <= 1 : own == factors, "there are ", kernels, " kernels, assigned to ", own,
+          " functions, expected ", factors);
+  for (const Index l : candidate.kernel_of)
+    require(l >= 0 && l < kernels, "a function has kernel ", l, ", expected one of ", kernels);
+  require(settings.tolerance > 0.0 && settings.adjoint_tolerance > 0.0, "tol must be positive, got ",
+          settings.tolerance, " and ", settings.adjoint_tolerance);
+  require(settings.method == Method::lbfgs || settings.method == Method::exact,
+          "the method of cross-validation is \"lbfgs\" or \"exact\"");
+  require(settings.method != Method::exact || factors == likelihood.classes(),
+          "method \"exact\" is for flat models; choose another method, or coupling \"identity\"");
+}
+
+/// What `automatic` means. Stacked folds read a kernel matrix, or compute its entries, once for all of them, but work
+/// on all rows; shuffled ones leave out what they hold out.
+Strategy choose_strategy(const CrossValidation& cv, const Candidate& candidate, const CriterionSettings& settings,
+                         const KernelMatrices* kernels, State state) {
+  const double parts = bytes_per_entry * static_cast<double>(input_entries(cv.inputs()) * cv.folds().count);
+  if (kernels == nullptr) {
+    const LinearAlgorithm algorithm = choose_linear_algorithm(cv.inputs());
+    const bool shuffled = state == State::coefficients && algorithm != LinearAlgorithm::stored &&
+                          parts <= share_for_vectors * settings.kernels.memory_limit;
+    return shuffled ? Strategy::shuffled : Strategy::stacked;
+  }
+  if (kernels->algorithm() != KernelAlgorithm::gram) return Strategy::stacked;
+  const Index columns =
+      candidate.kernel_of.empty() ? cv.likelihood().classes() : candidate.coupling->factors() / kernels->count();
+  return columns >= columns_to_be_busy ? Strategy::shuffled : Strategy::stacked;
+}
+
+}  // namespace
+
+const char* strategy_name(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::automatic:
+      return "auto";
+    case Strategy::stacked:
+      return "stacked";
+    case Strategy::shuffled:
+      return "shuffled";
+  }
+  return "unknown";
+}
+
+CrossValidation::CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds)
+    : X_(X), likelihood_(likelihood), folds_(std::move(folds)) {
+  const Index n = input_rows(X);
+  require(n == likelihood.rows(), "X has ", n, " rows but there are ", likelihood.rows(), " labels");
+  require(folds_.rows() == n, "fold_of has ", folds_.rows(), " elements, expected ", n);
+  require(folds_.count >= 1, "n_folds must be at least 1, got ", folds_.count);
+  std::vector<Index> sizes(static_cast<std::size_t>(folds_.count), 0);
+  for (const Index fold : folds_.of_row) {
+    require(fold >= -1 && fold < folds_.count, "fold_of contains ", fold, ", expected -1 .. ", folds_.count - 1);
+    if (fold >= 0) ++sizes[static_cast<std::size_t>(fold)];
+  }
+  for (const Index size : sizes)
+    require(size > 0 && size < n, "a fold holds out ", size, " of ", n, " rows, expected some and not all");
+}
+
+template <class T>
+void CrossValidation::run(const Candidate& candidate, const CriterionSettings& settings, KernelMatrices* kernels,
+                          const InnerState& before, Criterion& out, const Execution& execution) {
+  out.counters.precision = sizeof(T) == sizeof(float) ? "single" : "double";
+  out.kernel_gradient.assign(candidate.kernels.size(), {});
+  out.function_gradient.assign(static_cast<std::size_t>(candidate.coupling->factors()), 0.0);
+  if (kernels != nullptr) {
+    kernels->operators<T>(execution);  // decides on the algorithm
+    out.counters.reason = kernels->reason();
+    out.counters.kernel_bytes = kernels->bytes();
+  }
+  Problem problem;
+  problem.X = X_;
+  problem.likelihood = &likelihood_;
+  problem.coupling = candidate.coupling;
+  problem.kernels = kernels;
+  Settings fit_settings;
+  fit_settings.method = settings.method;
+  fit_settings.state = settings.state;
+  const State state = choose_state(problem, fit_settings);
+  require(state == State::coefficients || kernels == nullptr, "state \"weights\" needs the linear kernel");
+  out.counters.state = state == State::weights ? "weights" : "coefficients";
+
+  InnerState after;
+  FoldFits<T> folds(*this, candidate, settings, kernels, std::get<LinearParts<T>>(linear_), state, before, after, out,
+                    execution);
+  out.strategy = settings.strategy;
+  if (out.strategy == Strategy::automatic) out.strategy = choose_strategy(*this, candidate, settings, kernels, state);
+  if (state == State::weights) out.strategy = Strategy::stacked;
+  if (kernels != nullptr && kernels->algorithm() == KernelAlgorithm::low_rank) out.strategy = Strategy::stacked;
+  if (settings.method == Method::exact) {
+    out.strategy = Strategy::stacked;
+    for (Index k = 0; k < folds_.count; ++k) folds.exact(k);
+  } else if (out.strategy == Strategy::shuffled) {
+    for (Index k = 0; k < folds_.count; ++k) folds.shuffled(k);
+  } else {
+    const double affordable = share_for_vectors * settings.kernels.memory_limit / folds.stacked_bytes(1);
+    const Index together = std::clamp<Index>(static_cast<Index>(std::min(affordable, 1e6)), 1, folds_.count);
+    for (Index k = 0; k < folds_.count; k += together) folds.stacked(k, std::min(together, folds_.count - k));
+  }
+  last_ = std::move(after);
+}
+
+Criterion CrossValidation::evaluate(const Candidate& candidate, const CriterionSettings& settings,
+                                    const Execution& execution) {
+  check(candidate, likelihood_, settings);
+  Criterion out;
+  std::unique_ptr<KernelMatrices> kernels;
+  if (!candidate.kernels.empty()) kernels = std::make_unique<KernelMatrices>(candidate.kernels, X_, settings.kernels);
+  Problem problem;
+  problem.X = X_;
+  problem.likelihood = &likelihood_;
+  problem.kernels = kernels.get();
+  const bool single =
+      settings.precision == Precision::single ||
+      (settings.precision == Precision::automatic && settings.method != Method::exact && single_pays(problem));
+  double seconds = 0.0;
+  {
+    const Stopwatch watch(seconds);
+    if (single) run<float>(candidate, settings, kernels.get(), accepted_, out, execution);
+    if (!single || (!out.converged && settings.precision == Precision::automatic)) {
+      const InnerState reached = single ? std::move(last_) : InnerState();
+      Criterion again;
+      run<double>(candidate, settings, kernels.get(), single ? reached : accepted_, again, execution);
+      again.products += out.products;
+      again.iterations += out.iterations;
+      out = std::move(again);
+    }
+  }
+  out.total_seconds = seconds;
+  if (!settings.gradient) {
+    out.kernel_gradient.clear();
+    out.function_gradient.clear();
+  }
+  return out;
+}
+
+void CrossValidation::accept() {
+  require(!last_.fits.empty(), "there is no evaluation to accept");
+  if (last_.adjoints.empty()) last_.adjoints = std::move(accepted_.adjoints);
+  accepted_ = last_;
+}
+
+}  // namespace taxolearn

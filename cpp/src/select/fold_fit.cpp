@@ -1,0 +1,438 @@
+#include "fold_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "gradient.hpp"
+#include "taxolearn/base/stopwatch.hpp"
+#include "taxolearn/base/vector.hpp"
+#include "taxolearn/klr/newton.hpp"
+#include "taxolearn/operators/linear.hpp"
+
+namespace taxolearn {
+namespace {
+
+Blocks blocks_of(const Matrix<double>& matrix) {
+  return Blocks(matrix.rows(), std::max<Index>(1, vector_block / std::max<Index>(matrix.cols(), 1)));
+}
+
+/// Replaces predictors by residuals; returns the loss.
+double to_residual(const Likelihood& likelihood, Matrix<double>& u, const Execution& execution) {
+  return parallel_sum<double>(blocks_of(u), execution, [&](Index first, Index count) {
+    return likelihood.residual(first, count, u.row(first));
+  });
+}
+
+Matrix<double> curved(const Likelihood& likelihood, const Matrix<double>& u, const Execution& execution) {
+  Matrix<double> state = u;
+  const Blocks blocks = blocks_of(u);
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    likelihood.curve(blocks.first(block), blocks.length(block), state.row(blocks.first(block)));
+  });
+  return state;
+}
+
+/// x <- -H x.
+void to_minus_hessian_product(const Likelihood& likelihood, const Matrix<double>& state, Matrix<double>& x,
+                              const Execution& execution) {
+  const Blocks blocks = blocks_of(x);
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    const Index first = blocks.first(block);
+    const Index count = blocks.length(block);
+    likelihood.root_transposed(first, count, state.row(first), x.row(first));
+    likelihood.root(first, count, state.row(first), x.row(first));
+    std::transform(x.row(first), x.row(first) + count * x.cols(), x.row(first), [](double value) { return -value; });
+  });
+}
+
+double inner_product(const Matrix<double>& a, const Matrix<double>& b, const Execution& execution) {
+  return dot(a.data(), b.data(), a.size(), execution);
+}
+
+Matrix<double> as_matrix(const Buffer<double>& point, Index rows, Index cols) {
+  Matrix<double> out(rows, cols);
+  std::copy(point.begin(), point.begin() + rows * cols, out.data());
+  return out;
+}
+
+/// Rows of a matrix.
+Matrix<double> rows_of(const Matrix<double>& from, const std::vector<Index>& rows) {
+  Matrix<double> out(static_cast<Index>(rows.size()), from.cols());
+  for (Index k = 0; k < out.rows(); ++k) {
+    const double* const row = from.row(rows[static_cast<std::size_t>(k)]);
+    std::copy(row, row + from.cols(), out.row(k));
+  }
+  return out;
+}
+
+void put_rows(const Matrix<double>& from, const std::vector<Index>& rows, Matrix<double>& to) {
+  for (Index k = 0; k < from.rows(); ++k)
+    std::copy(from.row(k), from.row(k) + from.cols(), to.row(rows[static_cast<std::size_t>(k)]));
+}
+
+/// Weights 1 for the rows that a fold is trained on (or holds out) and 0 for the others, for some folds side by side.
+std::unique_ptr<Likelihood> masked(const CrossValidation& cv, Index first_fold, Index copies, bool held_out) {
+  std::vector<Index> rows;
+  std::vector<double> factors;
+  for (Index i = 0; i < cv.folds().rows(); ++i) {
+    for (Index k = 0; k < copies; ++k) {
+      const bool out = cv.folds().of_row[static_cast<std::size_t>(i)] == first_fold + k;
+      rows.push_back(i);
+      factors.push_back(out == held_out ? 1.0 : 0.0);
+    }
+  }
+  return std::make_unique<StackedLikelihood>(cv.likelihood().gather(rows, factors), copies);
+}
+
+// What differs between the two spaces of vectors.
+
+template <class T>
+void start(CoefficientSpace<T>& space, const Buffer<double>& point) {
+  space.start(as_matrix(point, space.predictors().rows(), space.predictors().cols()));
+}
+template <class T>
+void start(WeightSpace<T>& space, const Buffer<double>& point) {
+  space.start(Buffer<double>(point));
+}
+
+template <class T>
+Buffer<double> point_of(CoefficientSpace<T>& space) {
+  const Matrix<double>& alpha = space.coefficients();
+  return Buffer<double>(alpha.data(), alpha.data() + alpha.size());
+}
+template <class T>
+Buffer<double> point_of(WeightSpace<T>& space) {
+  return space.weights();
+}
+
+/// <x, point of the space>.
+template <class T>
+double inner(CoefficientSpace<T>& space, const Buffer<double>& x, const Execution& execution) {
+  return dot(x.data(), space.predictors().data(), space.predictors().size(), execution);
+}
+template <class T>
+double inner(WeightSpace<T>& space, const Buffer<double>& x, const Execution& execution) {
+  return dot(x.data(), space.weights().data(), static_cast<Index>(x.size()), execution);
+}
+
+template <class T>
+Index point_size(CoefficientSpace<T>& space) {
+  return space.predictors().size();
+}
+template <class T>
+Index point_size(WeightSpace<T>& space) {
+  return static_cast<Index>(space.weights().size());
+}
+
+/// The solution of a system is known at rows where c is not zero: there H is.
+template <class T>
+void put_known(CoefficientSpace<T>&, const Matrix<double>& c, Buffer<double>& point) {
+  for (Index k = 0; k < c.size(); ++k) {
+    if (c.data()[k] != 0.0) point[static_cast<std::size_t>(k)] = c.data()[k];
+  }
+}
+template <class T>
+void put_known(WeightSpace<T>&, const Matrix<double>&, Buffer<double>&) {}
+
+}  // namespace
+
+template <class T>
+FoldFits<T>::FoldFits(const CrossValidation& cv, const Candidate& candidate, const CriterionSettings& settings,
+                      KernelMatrices* kernels, LinearParts<T>& linear, State state, const InnerState& before,
+                      InnerState& after, Criterion& out, const Execution& execution)
+    : cv_(cv),
+      candidate_(candidate),
+      settings_(settings),
+      kernels_(kernels),
+      linear_(linear),
+      state_(state),
+      fits_(before.fits, after.fits),
+      adjoints_(before.adjoints, after.adjoints),
+      out_(out),
+      execution_(execution),
+      rows_(cv.likelihood().rows()),
+      classes_(cv.likelihood().classes()) {}
+
+template <class T>
+Problem FoldFits<T>::make_problem(const Coupling& coupling, Index copies) const {
+  Problem problem;
+  problem.X = cv_.inputs();
+  problem.likelihood = &cv_.likelihood();
+  problem.coupling = &coupling;
+  problem.sigma2 = candidate_.sigma2;
+  problem.kernels = kernels_;
+  for (Index k = 0; k < copies; ++k)
+    problem.kernel_of.insert(problem.kernel_of.end(), candidate_.kernel_of.begin(), candidate_.kernel_of.end());
+  return problem;
+}
+
+template <class T>
+MinimizeSettings FoldFits<T>::minimize_settings(const Problem& problem, double tolerance) const {
+  MinimizeSettings settings;
+  settings.tolerance = tolerance;
+  settings.max_iterations = settings_.max_iterations;
+  settings.history = history(problem);
+  return settings;
+}
+
+template <class T>
+Report FoldFits<T>::report() {
+  return [this](const MinimizeResult& state) {
+    if (execution_.monitor == nullptr) return;
+    Progress progress;
+    progress.iteration = out_.iterations + state.iterations;
+    progress.products = out_.counters.products;
+    progress.objective = state.objective;
+    progress.relative_gap = std::abs(state.gap / state.objective);
+    execution_.monitor->progress(progress);
+  };
+}
+
+/// Takes down how a fit or a system went.
+template <class T>
+void FoldFits<T>::note(const MinimizeResult& outcome, double& gap) {
+  out_.iterations += outcome.iterations;
+  out_.converged = out_.converged && outcome.status == Status::converged;
+  const double relative = outcome.gap == 0.0 ? 0.0 : std::abs(outcome.gap / outcome.objective);
+  gap = std::isfinite(relative) ? std::max(gap, relative) : relative;
+}
+
+template <class T>
+std::vector<Operator<T>*> FoldFits<T>::whole_operators() {
+  if (kernels_ == nullptr) {
+    if (linear_.whole == nullptr)
+      linear_.whole = make_linear<T>(cv_.inputs(), 1.0, LinearAlgorithm::automatic, execution_);
+    return {linear_.whole.get()};
+  }
+  std::vector<Operator<T>*> out;
+  for (const auto& each : kernels_->template operators<T>(execution_)) out.push_back(each.get());
+  return out;
+}
+
+template <class T>
+std::vector<Operator<T>*> FoldFits<T>::part_operators(Index fold, const std::vector<Index>& rows) {
+  if (kernels_ != nullptr) {
+    kernels_->select(rows, execution_);
+    return whole_operators();
+  }
+  linear_.part.resize(static_cast<std::size_t>(cv_.folds().count));
+  auto& part = linear_.part[static_cast<std::size_t>(fold)];
+  if (part == nullptr) {
+    part = make_linear<T>(cv_.inputs(), 1.0, LinearAlgorithm::automatic, execution_);
+    part->select(rows, execution_);
+  }
+  return {part.get()};
+}
+
+/// K S on all rows.
+template <class T>
+Matrix<double> FoldFits<T>::product(const Problem& problem, const Matrix<double>& S) {
+  Buffer<T> from(static_cast<std::size_t>(S.size())), to(from.size());
+  convert(S.data(), from.data(), S.size(), execution_);
+  KernelProduct<T>(problem, whole_operators()).apply(from.data(), to.data(), execution_);
+  ++out_.counters.products;
+  Matrix<double> out(S.rows(), S.cols());
+  convert(to.data(), out.data(), S.size(), execution_);
+  return out;
+}
+
+template <class T>
+template <class Space>
+void FoldFits<T>::fit(Space& space, const Problem& problem) {
+  const Stopwatch watch(out_.fit_seconds);
+  const Buffer<double> before = fits_.next(point_size(space));
+  if (!before.empty()) start(space, before);
+  note(lbfgs(space, minimize_settings(problem, settings_.tolerance), report()), out_.gap);
+  fit_ = point_of(space);
+  fits_.append(fit_);
+}
+
+/// The system (I + H K) f = c of the problem's quadratic likelihood. `known` is c where the solution is known at the
+/// rows where it is not zero.
+template <class T>
+template <class Space>
+void FoldFits<T>::solve(Space& space, const Problem& problem, const Matrix<double>* known) {
+  const Stopwatch watch(out_.adjoint_seconds);
+  Buffer<double> before = adjoints_.next(point_size(space));
+  if (before.empty()) {
+    space.start_at_zero();
+  } else {
+    if (known != nullptr) put_known(space, *known, before);
+    start(space, before);
+  }
+  note(lbfgs(space, minimize_settings(problem, settings_.adjoint_tolerance), report()), out_.adjoint_gap);
+  adjoint_ = point_of(space);
+  adjoints_.append(adjoint_);
+}
+
+template <class T>
+template <class Space>
+void FoldFits<T>::fit_and_solve(Space& space, Problem& problem, const Likelihood& trained, const Likelihood& held_out) {
+  fit(space, problem);
+  Matrix<double> c = space.predictors();
+  const double loss = to_residual(held_out, c, execution_);
+  out_.plain_value += loss;
+  out_.value += loss;
+  if (!settings_.gradient) return;
+  Matrix<double> residual = space.predictors();
+  to_residual(trained, residual, execution_);
+  const Matrix<double> state = curved(trained, space.predictors(), execution_);
+  const QuadraticLikelihood quadratic(trained, state, c);
+  problem.likelihood = &quadratic;
+  solve(space, problem, &c);
+  problem.likelihood = &trained;
+  out_.value -= inner(space, fit_, execution_) + inner_product(space.predictors(), residual, execution_);
+}
+
+template <class T>
+double FoldFits<T>::stacked_bytes(Index copies) const {
+  // The point, its image, state, residuals and c, and the vectors of L-BFGS with their images.
+  const ReplicatedCoupling coupling(*candidate_.coupling, 1);
+  const Problem problem = make_problem(coupling, 1);
+  const double vectors = state_ == State::weights ? 1.0 : 2.0 * lbfgs_slots(history(problem)) + 2.0;
+  return static_cast<double>(rows_ * classes_ * copies) * (6.0 * sizeof(double) + vectors * sizeof(T));
+}
+
+template <class T>
+void FoldFits<T>::stacked(Index first_fold, Index copies) {
+  const auto trained = masked(cv_, first_fold, copies, false);
+  const auto held_out = masked(cv_, first_fold, copies, true);
+  const ReplicatedCoupling coupling(*candidate_.coupling, copies);
+  Problem problem = make_problem(coupling, copies);
+  problem.likelihood = trained.get();
+  const int slots = lbfgs_slots(history(problem));
+  const int before = out_.counters.products;
+  if (state_ == State::weights) {
+    if (linear_.features == nullptr) linear_.features = make_linear_features<T>(cv_.inputs(), 1.0, execution_);
+    WeightSpace<T> space(problem, *linear_.features, slots, execution_, out_.counters);
+    fit_and_solve(space, problem, *trained, *held_out);
+    const Stopwatch watch(out_.gradient_seconds);
+    if (settings_.gradient) add_gradient(*candidate_.coupling, copies, fit_, adjoint_, out_, execution_);
+  } else {
+    const std::vector<Operator<T>*> operators = whole_operators();
+    {
+      CoefficientSpace<T> space(problem, operators, slots, execution_, out_.counters);
+      fit_and_solve(space, problem, *trained, *held_out);
+    }
+    const Stopwatch watch(out_.gradient_seconds);
+    if (settings_.gradient) {
+      const Index columns = copies * classes_;
+      add_gradient(problem, *candidate_.coupling, operators, as_matrix(fit_, rows_, columns),
+                   as_matrix(adjoint_, rows_, columns), settings_.kernel_gradient, out_, execution_);
+      ++out_.counters.products;
+    }
+  }
+  out_.products += static_cast<int>(copies) * (out_.counters.products - before);
+}
+
+template <class T>
+void FoldFits<T>::shuffled(Index fold) {
+  const std::vector<Index> in = cv_.folds().trained(fold);
+  const std::vector<Index> out = cv_.folds().held_out(fold);
+  const auto trained = cv_.likelihood().gather(in, std::vector<double>(in.size(), 1.0));
+  const auto held_out = cv_.likelihood().gather(out, std::vector<double>(out.size(), 1.0));
+  const Problem whole = make_problem(*candidate_.coupling, 1);
+  Problem problem = whole;
+  problem.likelihood = trained.get();
+  const int before = out_.counters.products;
+
+  // Kernel matrices keep the rows of the fold in front, where they serve alone; the linear kernel has a second
+  // operator.
+  std::vector<Index> all(static_cast<std::size_t>(rows_));
+  std::vector<Index> places_in = in, places_out = out;
+  if (kernels_ != nullptr) {
+    all = in;
+    all.insert(all.end(), out.begin(), out.end());
+    std::iota(places_in.begin(), places_in.end(), Index(0));
+    std::iota(places_out.begin(), places_out.end(), static_cast<Index>(in.size()));
+    whole_operators();
+  }
+  const auto select_all = [&] {
+    if (kernels_ != nullptr) kernels_->select(all, execution_);
+  };
+
+  CoefficientSpace<T> space(problem, part_operators(fold, in), lbfgs_slots(history(problem)), execution_,
+                            out_.counters);
+  fit(space, problem);
+  Matrix<double> alpha(rows_, classes_);
+  put_rows(as_matrix(fit_, static_cast<Index>(in.size()), classes_), places_in, alpha);
+  select_all();
+  const Matrix<double> u_out = rows_of(product(whole, alpha), places_out);
+  Matrix<double> residual_out = u_out;
+  const double loss = to_residual(*held_out, residual_out, execution_);
+  out_.plain_value += loss;
+  out_.value += loss;
+  if (settings_.gradient) {
+    Matrix<double> f(rows_, classes_);
+    put_rows(residual_out, places_out, f);
+    const Matrix<double> offset = rows_of(product(whole, f), places_in);
+    Matrix<double> residual = space.predictors();
+    to_residual(*trained, residual, execution_);
+    const Matrix<double> state = curved(*trained, space.predictors(), execution_);
+    Matrix<double> c = offset;
+    to_minus_hessian_product(*trained, state, c, execution_);
+    const QuadraticLikelihood quadratic(*trained, state, c);
+    problem.likelihood = &quadratic;
+    part_operators(fold, in);
+    solve(space, problem, nullptr);
+    // f . K (alpha + r), with the held-out part of f: that of K f is in `offset`.
+    out_.value -= inner(space, fit_, execution_) + inner_product(residual_out, u_out, execution_) +
+                  inner_product(space.predictors(), residual, execution_) + inner_product(offset, residual, execution_);
+    put_rows(as_matrix(adjoint_, static_cast<Index>(in.size()), classes_), places_in, f);
+    const Stopwatch watch(out_.gradient_seconds);
+    select_all();
+    add_gradient(whole, *candidate_.coupling, whole_operators(), alpha, f, settings_.kernel_gradient, out_, execution_);
+    ++out_.counters.products;
+  }
+  out_.products += out_.counters.products - before;
+}
+
+template <class T>
+void FoldFits<T>::exact(Index fold) {
+  const auto trained = masked(cv_, fold, 1, false);
+  const auto held_out = masked(cv_, fold, 1, true);
+  Problem problem = make_problem(*candidate_.coupling, 1);
+  problem.likelihood = trained.get();
+  const int before = out_.counters.products;
+  const std::vector<Operator<T>*> operators = whole_operators();
+  CoefficientSpace<T> space(problem, operators, newton_slots, execution_, out_.counters);
+  {
+    const Stopwatch watch(out_.fit_seconds);
+    const Buffer<double> known = fits_.next(point_size(space));
+    if (!known.empty()) start(space, known);
+    note(exact_newton(space, problem, minimize_settings(problem, settings_.tolerance), report(), execution_), out_.gap);
+    fit_ = point_of(space);
+    fits_.append(fit_);
+  }
+  Matrix<double> c = space.predictors();
+  const double loss = to_residual(*held_out, c, execution_);
+  out_.plain_value += loss;
+  out_.value += loss;
+  if (settings_.gradient) {
+    Matrix<double> residual = space.predictors();
+    to_residual(*trained, residual, execution_);
+    const Matrix<double> state = curved(*trained, space.predictors(), execution_);
+    Matrix<double> image(rows_, classes_), f(rows_, classes_);
+    {
+      const Stopwatch watch(out_.adjoint_seconds);
+      std::transform(c.data(), c.data() + c.size(), c.data(), [](double value) { return -value; });
+      space.kernel(c.data(), image.data());
+      exact_steps(problem, execution_)->solve(state, c, image, 0.0, f);
+      space.kernel(f.data(), image.data());
+    }
+    adjoint_.assign(f.data(), f.data() + f.size());
+    adjoints_.append(adjoint_);
+    out_.value -= dot(fit_.data(), image.data(), image.size(), execution_) + inner_product(image, residual, execution_);
+    const Stopwatch watch(out_.gradient_seconds);
+    add_gradient(problem, *candidate_.coupling, operators, as_matrix(fit_, rows_, classes_), f,
+                 settings_.kernel_gradient, out_, execution_);
+    ++out_.counters.products;
+  }
+  out_.products += out_.counters.products - before;
+}
+
+template class FoldFits<float>;
+template class FoldFits<double>;
+
+}  // namespace taxolearn

@@ -1,0 +1,85 @@
+#include "taxolearn/select/folds.hpp"
+
+#include <algorithm>
+
+#include "taxolearn/base/check.hpp"
+#include "taxolearn/base/vector.hpp"
+
+namespace taxolearn {
+namespace {
+
+template <class Wanted>
+std::vector<Index> rows_where(const std::vector<Index>& of_row, const Wanted& wanted) {
+  std::vector<Index> out;
+  for (std::size_t i = 0; i < of_row.size(); ++i) {
+    if (wanted(of_row[i])) out.push_back(static_cast<Index>(i));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Index> Folds::held_out(Index fold) const {
+  return rows_where(of_row, [fold](Index own) { return own == fold; });
+}
+
+std::vector<Index> Folds::trained(Index fold) const {
+  return rows_where(of_row, [fold](Index own) { return own != fold; });
+}
+
+void ReplicatedCoupling::diag(double* out) const {
+  inner_.diag(out);
+  for (Index k = 1; k < copies_; ++k) std::copy(out, out + inner_.classes(), out + k * inner_.classes());
+}
+
+std::unique_ptr<Likelihood> StackedLikelihood::gather(const std::vector<Index>& rows,
+                                                      const std::vector<double>& factors) const {
+  std::vector<Index> inner_rows;
+  std::vector<double> inner_factors;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    for (Index copy = 0; copy < copies_; ++copy) {
+      inner_rows.push_back(rows[k] * copies_ + copy);
+      inner_factors.push_back(factors[k]);
+    }
+  }
+  return std::make_unique<StackedLikelihood>(inner_->gather(inner_rows, inner_factors), copies_);
+}
+
+double QuadraticLikelihood::residual(Index first, Index count, double* u) const {
+  thread_local Buffer<double> before;
+  const Index size = count * classes();
+  before.assign(u, u + size);
+  curved_.root_transposed(first, count, state_.row(first), u);
+  curved_.root(first, count, state_.row(first), u);
+  const double* const c = c_.row(first);
+  const double value = 0.5 * dot_block(before.data(), u, size) - dot_block(before.data(), c, size);
+  axpy_block(-1.0, c, u, size);
+  return value;
+}
+
+LinePoint QuadraticLikelihood::line(Index first, Index count, double* u, const double* du) const {
+  thread_local Buffer<double> direction;
+  const Index size = count * classes();
+  direction.assign(du, du + size);
+  const double* const c = c_.row(first);
+  LinePoint point;
+  point.value = -dot_block(u, c, size);
+  point.slope = -dot_block(du, c, size);
+  curved_.root_transposed(first, count, state_.row(first), u);
+  curved_.root_transposed(first, count, state_.row(first), direction.data());
+  point.value += 0.5 * dot_block(u, u, size);
+  point.slope += dot_block(u, direction.data(), size);
+  point.curvature = dot_block(direction.data(), direction.data(), size);
+  return point;
+}
+
+void QuadraticLikelihood::curve(Index first, Index count, double* u) const {
+  std::copy(state_.row(first), state_.row(first) + count * classes(), u);
+}
+
+std::unique_ptr<Likelihood> QuadraticLikelihood::gather(const std::vector<Index>&, const std::vector<double>&) const {
+  require(false, "the quadratic model of a likelihood has no parts");
+  return nullptr;
+}
+
+}  // namespace taxolearn

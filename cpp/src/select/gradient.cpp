@@ -1,0 +1,145 @@
+#include "gradient.hpp"
+
+#include <algorithm>
+
+#include "taxolearn/base/vector.hpp"
+#include "taxolearn/klr/kernel_product.hpp"
+
+namespace taxolearn {
+namespace {
+
+constexpr Index parts = 16;  // sums of gradients, whatever the number of threads
+
+/// gradient += sum over rows of body(first row, rows, partial gradient).
+template <class Body>
+void sum_over_rows(Index rows, std::vector<double>& gradient, const Execution& execution, const Body& body) {
+  const Blocks blocks(rows, (rows + parts - 1) / parts);
+  Matrix<double> partial(blocks.number(), static_cast<Index>(gradient.size()));
+  parallel_for(blocks.number(), execution,
+               [&](Index block) { body(blocks.first(block), blocks.length(block), partial.row(block)); });
+  for (Index block = 0; block < blocks.number(); ++block)
+    axpy_block(1.0, partial.row(block), gradient.data(), partial.cols());
+}
+
+template <class T>
+Matrix<T> rounded(const Matrix<double>& from, const Execution& execution) {
+  Matrix<T> to(from.rows(), from.cols());
+  convert(from.data(), to.data(), from.size(), execution);
+  return to;
+}
+
+void add(const std::vector<double>& from, std::vector<double>& to) {
+  to.resize(from.size(), 0.0);
+  for (std::size_t k = 0; k < from.size(); ++k) to[k] += from[k];
+}
+
+/// One kernel for all: with H = M f, the derivatives by G's parameters are those of tr(alpha G H^T).
+template <class T>
+void add_shared(const Problem& problem, Operator<T>& op, const Matrix<double>& alpha, const Matrix<double>& f,
+                bool kernel_gradient, Criterion& out, const Execution& execution) {
+  const Coupling& coupling = *problem.coupling;
+  const Matrix<T> F = rounded<T>(f, execution);
+  Matrix<T> images(f.rows(), f.cols());
+  op.apply(F.view(), images.view(), nullptr, execution);
+  sum_over_rows(f.rows(), out.function_gradient, execution, [&](Index first, Index count, double* gradient) {
+    Buffer<double> row(static_cast<std::size_t>(f.cols()));
+    for (Index i = first; i < first + count; ++i) {
+      convert_block(images.row(i), row.data(), f.cols());
+      coupling.bilinear_grad(1, alpha.row(i), row.data(), gradient);
+    }
+  });
+  if (!kernel_gradient || problem.kernels == nullptr) return;
+  Matrix<T> E = rounded<T>(alpha, execution);
+  const Blocks blocks(E.rows(), std::max<Index>(1, vector_block / E.cols()));
+  parallel_for(blocks.number(), execution,
+               [&](Index block) { coupling.apply(blocks.length(block), E.row(blocks.first(block))); });
+  std::vector<double> gradient(static_cast<std::size_t>(op.parameters()), 0.0);
+  op.bilinear_grad(E.view(), F.view(), gradient.data(), execution);
+  add(gradient, out.kernel_gradient.front());
+}
+
+/// Kernels of their own: every column of R meets its kernel.
+template <class T>
+void add_own(const Problem& problem, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
+             const Matrix<double>& alpha, const Matrix<double>& f, bool kernel_gradient, Criterion& out,
+             const Execution& execution) {
+  const KernelColumns columns(problem.kernel_of, static_cast<Index>(operators.size()));
+  const Index n = f.rows();
+  const Index width = columns.size();
+  Matrix<T> E(n, width), F(n, width), images(n, width);
+  const Blocks blocks(n, std::max<Index>(1, vector_block / width));
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    thread_local Buffer<double> scratch;
+    const Index first = blocks.first(block);
+    const Index count = blocks.length(block);
+    scratch.resize(static_cast<std::size_t>(count * width));
+    to_kernel_columns(problem.coupling, columns, count, alpha.row(first), scratch.data());
+    convert_block(scratch.data(), E.row(first), count * width);
+    to_kernel_columns(problem.coupling, columns, count, f.row(first), scratch.data());
+    convert_block(scratch.data(), F.row(first), count * width);
+  });
+  const auto part = [&](Matrix<T>& matrix, std::size_t l) {
+    return DenseView<T>(matrix.data() + columns.begin[l], n, columns.begin[l + 1] - columns.begin[l], width);
+  };
+  for (std::size_t l = 0; l < operators.size(); ++l) {
+    if (columns.begin[l] == columns.begin[l + 1]) continue;
+    operators[l]->apply(part(F, l), part(images, l), nullptr, execution);
+    if (!kernel_gradient) continue;
+    std::vector<double> gradient(static_cast<std::size_t>(operators[l]->parameters()), 0.0);
+    operators[l]->bilinear_grad(part(E, l), part(F, l), gradient.data(), execution);
+    add(gradient, out.kernel_gradient[l]);
+  }
+  std::vector<double> by_column(static_cast<std::size_t>(width), 0.0);
+  sum_over_rows(n, by_column, execution, [&](Index first, Index count, double* gradient) {
+    for (Index i = first; i < first + count; ++i) {
+      const T* const left = E.row(i);
+      const T* const right = images.row(i);
+#pragma omp simd
+      for (Index k = 0; k < width; ++k) gradient[k] += static_cast<double>(left[k]) * static_cast<double>(right[k]);
+    }
+  });
+  for (Index k = 0; k < width; ++k) {
+    const Index factor = columns.factor[static_cast<std::size_t>(k)] % coupling.factors();
+    out.function_gradient[static_cast<std::size_t>(factor)] += by_column[static_cast<std::size_t>(k)];
+  }
+}
+
+}  // namespace
+
+template <class T>
+void add_gradient(const Problem& problem, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
+                  const Matrix<double>& alpha, const Matrix<double>& f, bool kernel_gradient, Criterion& out,
+                  const Execution& execution) {
+  std::vector<double> left(static_cast<std::size_t>(f.cols())), right(left.size());
+  column_sums(alpha.view(), left.data(), execution);
+  column_sums(f.view(), right.data(), execution);
+  out.sigma2_gradient += problem.sigma2 * dot_block(left.data(), right.data(), f.cols());
+  if (problem.kernel_of.empty()) {
+    add_shared(problem, *operators.front(), alpha, f, kernel_gradient, out, execution);
+  } else {
+    add_own(problem, coupling, operators, alpha, f, kernel_gradient, out, execution);
+  }
+}
+
+void add_gradient(const Coupling& coupling, Index copies, const Buffer<double>& point, const Buffer<double>& adjoint,
+                  Criterion& out, const Execution& execution) {
+  const Index factors = coupling.factors();
+  const Index intercepts = copies * coupling.classes();
+  const Index rows = (static_cast<Index>(point.size()) - intercepts) / factors;  // of a (d copies) x factors array
+  sum_over_rows(rows, out.function_gradient, execution, [&](Index first, Index count, double* gradient) {
+    for (Index i = first; i < first + count; ++i) {
+      const double* const left = point.data() + i * factors;
+      const double* const right = adjoint.data() + i * factors;
+      for (Index k = 0; k < factors; ++k) gradient[k] += left[k] * right[k];
+    }
+  });
+  const Index last = rows * factors;
+  out.sigma2_gradient += dot_block(point.data() + last, adjoint.data() + last, intercepts);
+}
+
+template void add_gradient(const Problem&, const Coupling&, const std::vector<Operator<float>*>&, const Matrix<double>&,
+                           const Matrix<double>&, bool, Criterion&, const Execution&);
+template void add_gradient(const Problem&, const Coupling&, const std::vector<Operator<double>*>&,
+                           const Matrix<double>&, const Matrix<double>&, bool, Criterion&, const Execution&);
+
+}  // namespace taxolearn

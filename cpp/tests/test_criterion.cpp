@@ -1,0 +1,291 @@
+#include <doctest/doctest.h>
+
+#include <array>
+
+#include "problems.hpp"
+#include "taxolearn/likelihood/softmax.hpp"
+#include "taxolearn/operators/kernel_functions.hpp"
+#include "taxolearn/select/criterion.hpp"
+#include "trees.hpp"
+
+using namespace taxolearn;
+using namespace taxolearn::tests;
+
+namespace {
+
+const Execution one{1, nullptr};
+
+constexpr Index rows = 30;
+constexpr Index classes = 4;
+constexpr Index fold_count = 3;
+
+enum class Covariance { linear, shared, own };
+
+/// Hyperparameters as logarithms: variances of the functions, sigma2, and one length scale per kernel.
+struct Case {
+  Padded<double> inputs;
+  std::vector<std::int32_t> labels;
+  std::vector<double> weights;
+  Softmax likelihood;
+  Folds folds;
+  std::shared_ptr<const Taxonomy> taxonomy;  ///< null: a flat model
+  Covariance covariance;
+
+  Case(bool tree, Covariance covariance_)
+      : inputs(Random(1).matrix(rows, 3)),
+        labels(Random(2).labels(rows, classes)),
+        weights(Random(3).weights(rows)),
+        likelihood(labels.data(), rows, classes, weights.data()),
+        covariance(covariance_) {
+    if (tree) taxonomy = std::make_shared<const Taxonomy>(std::vector<Index>{-1, 0, 0, 1, 1, 2, 2});
+    Random random(4);
+    for (Index i = 0; i < rows; ++i) folds.of_row.push_back(i % 10 == 9 ? -1 : random.below(fold_count));
+    folds.count = fold_count;
+  }
+
+  InputView X() const { return inputs.view(); }
+  Index functions() const { return taxonomy == nullptr ? classes : taxonomy->nodes() - 1; }
+  Index kernels() const { return covariance == Covariance::linear ? 0 : covariance == Covariance::shared ? 1 : 2; }
+  Index parameters() const { return functions() + 1 + kernels(); }
+
+  std::vector<double> theta() const {
+    Random random(5);
+    std::vector<double> out;
+    for (Index k = 0; k < parameters(); ++k) out.push_back(random.uniform() - 0.25);
+    return out;
+  }
+
+  std::unique_ptr<Coupling> coupling(const std::vector<double>& at) const {
+    TiedVariances tied;
+    if (taxonomy != nullptr) {
+      tied.variances.push_back(0.0);
+      tied.groups.push_back(-1);
+    }
+    for (Index k = 0; k < functions(); ++k) {
+      tied.variances.push_back(std::exp(at[static_cast<std::size_t>(k)]));
+      tied.groups.push_back(k);
+    }
+    if (taxonomy == nullptr) return std::make_unique<IndependentCoupling>(tied);
+    return std::make_unique<TreeCoupling>(taxonomy, tied);
+  }
+
+  Criterion evaluate(CrossValidation& cv, const std::vector<double>& at, const CriterionSettings& settings,
+                     const Execution& execution = one) const {
+    const auto held = coupling(at);
+    Candidate candidate;
+    candidate.coupling = held.get();
+    candidate.sigma2 = std::exp(at[static_cast<std::size_t>(functions())]);
+    for (Index l = 0; l < kernels(); ++l)
+      candidate.kernels.push_back(make_stationary_kernel(
+          StationaryForm::rbf, {std::exp(at[static_cast<std::size_t>(functions() + 1 + l)])}, 1.0, 1.0));
+    if (covariance == Covariance::own) {
+      for (Index k = 0; k < functions(); ++k) candidate.kernel_of.push_back(k % 2);
+    }
+    return cv.evaluate(candidate, settings, execution);
+  }
+
+  Criterion evaluate(const std::vector<double>& at, const CriterionSettings& settings) const {
+    CrossValidation cv(X(), likelihood, folds);
+    return evaluate(cv, at, settings);
+  }
+
+  /// In the order of theta.
+  std::vector<double> gradient(const Criterion& criterion) const {
+    std::vector<double> out = criterion.function_gradient;
+    out.push_back(criterion.sigma2_gradient);
+    for (const auto& each : criterion.kernel_gradient) out.push_back(each.front());
+    return out;
+  }
+};
+
+CriterionSettings tight(Strategy strategy = Strategy::automatic, State state = State::automatic,
+                        Method method = Method::lbfgs) {
+  CriterionSettings settings;
+  settings.tolerance = settings.adjoint_tolerance = 1e-13;
+  settings.strategy = strategy;
+  settings.state = state;
+  settings.method = method;
+  settings.precision = Precision::double_;
+  return settings;
+}
+
+const std::array<Covariance, 3> covariances{Covariance::linear, Covariance::shared, Covariance::own};
+
+}  // namespace
+
+TEST_CASE("the gradient is that of the criterion, however folds are treated") {
+  for (const bool tree : {false, true}) {
+    for (const Covariance covariance : covariances) {
+      const Case problem(tree, covariance);
+      const std::vector<double> theta = problem.theta();
+      std::vector<CriterionSettings> ways{tight(Strategy::stacked, State::coefficients),
+                                          tight(Strategy::shuffled, State::coefficients)};
+      if (covariance == Covariance::linear) ways.push_back(tight(Strategy::automatic, State::weights));
+      if (!tree) ways.push_back(tight(Strategy::automatic, State::coefficients, Method::exact));
+      const Criterion first = problem.evaluate(theta, ways.front());
+      const std::vector<double> gradient = problem.gradient(first);
+      REQUIRE(first.converged);
+      REQUIRE(static_cast<Index>(gradient.size()) == problem.parameters());
+      for (std::size_t k = 0; k < theta.size(); ++k) {
+        std::vector<double> above = theta, below = theta;
+        above[k] += 1e-4;
+        below[k] -= 1e-4;
+        const double difference =
+            (problem.evaluate(above, ways.front()).value - problem.evaluate(below, ways.front()).value) / 2e-4;
+        CAPTURE(k);
+        CHECK(gradient[k] == doctest::Approx(difference).epsilon(1e-4).scale(1e-2));
+      }
+      for (const CriterionSettings& way : ways) {
+        const Criterion criterion = problem.evaluate(theta, way);
+        CHECK(criterion.value == doctest::Approx(first.value).epsilon(1e-9));
+        const std::vector<double> other = problem.gradient(criterion);
+        for (std::size_t k = 0; k < theta.size(); ++k)
+          CHECK(other[k] == doctest::Approx(gradient[k]).epsilon(1e-5).scale(1e-3));
+      }
+    }
+  }
+}
+
+TEST_CASE("the criterion is the loss of fits that never saw the rows they are judged by") {
+  const Case problem(true, Covariance::linear);
+  const std::vector<double> theta = problem.theta();
+  const auto coupling = problem.coupling(theta);
+  double loss = 0.0;
+  for (Index fold = 0; fold < fold_count; ++fold) {
+    const std::vector<Index> in = problem.folds.trained(fold);
+    const std::vector<Index> out = problem.folds.held_out(fold);
+    const MatrixXd all = dense(problem.inputs.view());
+    const auto inputs = [&](const std::vector<Index>& which) {
+      Matrix<double> part(static_cast<Index>(which.size()), all.cols());
+      for (Index i = 0; i < part.rows(); ++i) {
+        for (Index j = 0; j < all.cols(); ++j) part.row(i)[j] = all(which[static_cast<std::size_t>(i)], j);
+      }
+      return part;
+    };
+    const Matrix<double> X_in = inputs(in), X_out = inputs(out);
+    const auto likelihood = problem.likelihood.gather(in, std::vector<double>(in.size(), 1.0));
+    Problem part;
+    part.X = X_in.view();
+    part.likelihood = likelihood.get();
+    part.coupling = coupling.get();
+    part.sigma2 = std::exp(theta[static_cast<std::size_t>(problem.functions())]);
+    Settings settings;
+    settings.tolerance = 1e-14;
+    const Result result = fit(part, settings, Start{}, one);
+    Matrix<double> u(X_out.rows(), classes);
+    predict(InputView(X_out.view()), result.weights.view(), result.intercepts.data(), Output::predictor, u.view(), one);
+    loss += problem.likelihood.gather(out, std::vector<double>(out.size(), 1.0))->residual(0, u.rows(), u.data());
+  }
+  CHECK(problem.evaluate(theta, tight()).value == doctest::Approx(loss).epsilon(1e-6));
+}
+
+TEST_CASE("the correction takes the error of early stopped fits from the first to the second order") {
+  const Case problem(false, Covariance::shared);
+  std::vector<double> theta = problem.theta();
+  CriterionSettings settings = tight(Strategy::stacked);
+  settings.tolerance = 1e-3;
+  settings.adjoint_tolerance = 1e-8;
+  double error = 0.0;
+  double plain_error = 0.0;
+  Criterion loose;
+  for (int k = 0; k < 6; ++k) {
+    theta.front() += 0.3;
+    const double truth = problem.evaluate(theta, tight()).value;
+    loose = problem.evaluate(theta, settings);
+    error += std::abs(loose.value - truth);
+    plain_error += std::abs(loose.plain_value - truth);
+  }
+  CHECK(error < 0.2 * plain_error);
+  settings.gradient = false;
+  const Criterion plain = problem.evaluate(theta, settings);
+  CHECK(plain.value == plain.plain_value);
+  CHECK(plain.value == doctest::Approx(loose.plain_value));
+  CHECK(plain.function_gradient.empty());
+}
+
+TEST_CASE("evaluations start from the accepted state, and are the same for any number of threads") {
+  for (const Strategy strategy : {Strategy::stacked, Strategy::shuffled}) {
+    const Case problem(true, Covariance::own);
+    const std::vector<double> theta = problem.theta();
+    CriterionSettings settings = tight(strategy);
+    settings.tolerance = settings.adjoint_tolerance = 1e-8;
+    CrossValidation cv(problem.X(), problem.likelihood, problem.folds);
+    const Criterion cold = problem.evaluate(cv, theta, settings);
+    const Criterion again = problem.evaluate(cv, theta, settings);
+    CHECK(again.products == cold.products);
+    CHECK(again.value == cold.value);
+    cv.accept();
+    const Criterion warm = problem.evaluate(cv, theta, settings, Execution{2, nullptr});
+    CHECK(warm.products < cold.products / 2);
+    CHECK(warm.value == doctest::Approx(cold.value));
+    CrossValidation restored(problem.X(), problem.likelihood, problem.folds);
+    restored.restore(cv.accepted());
+    CHECK(problem.evaluate(restored, theta, settings).value == warm.value);
+    restored.restore(InnerState{Buffer<float>(5, 1.0f), {}});  // of another problem: not used
+    CHECK(problem.evaluate(restored, theta, settings).value == cold.value);
+  }
+}
+
+TEST_CASE("with little memory folds take turns") {
+  const Case problem(false, Covariance::shared);
+  CriterionSettings settings = tight(Strategy::stacked);
+  const Criterion together = problem.evaluate(problem.theta(), settings);
+  settings.kernels.algorithm = KernelAlgorithm::tiled;
+  settings.kernels.memory_limit = 1.0;
+  const Criterion apart = problem.evaluate(problem.theta(), settings);
+  CHECK(apart.value == doctest::Approx(together.value).epsilon(1e-9));
+  CHECK(apart.counters.algorithm == "tiled");
+}
+
+TEST_CASE("an evaluation that was stopped leaves the accepted state alone") {
+  class Impatient final : public Monitor {
+   public:
+    bool interrupted() override { return true; }
+    void progress(const Progress&) override { stop(); }
+  };
+  const Case problem(false, Covariance::shared);
+  CrossValidation cv(problem.X(), problem.likelihood, problem.folds);
+  problem.evaluate(cv, problem.theta(), tight());
+  cv.accept();
+  const InnerState before = cv.accepted();
+  std::vector<double> elsewhere = problem.theta();
+  elsewhere.front() += 2.0;
+  Impatient monitor;
+  CHECK_THROWS_AS(problem.evaluate(cv, elsewhere, tight(), Execution{1, &monitor}), Interrupted);
+  CHECK(cv.accepted().fits == before.fits);
+  CHECK(problem.evaluate(cv, problem.theta(), tight()).converged);
+}
+
+TEST_CASE("what does not fit together is refused") {
+  const Case problem(false, Covariance::linear);
+  const auto cv_of = [&](const Folds& folds) { CrossValidation(problem.X(), problem.likelihood, folds); };
+  CHECK(contains(rejection([&] { cv_of({{0, 1}, 2}); }), "fold_of has 2 elements, expected 30"));
+  Folds folds = problem.folds;
+  folds.of_row[3] = 7;
+  CHECK(contains(rejection([&] { cv_of(folds); }), "fold_of contains 7"));
+  folds = problem.folds;
+  folds.count = 4;
+  CHECK(contains(rejection([&] { cv_of(folds); }), "holds out 0 of 30 rows"));
+  CrossValidation cv(problem.X(), problem.likelihood, problem.folds);
+  CHECK(contains(rejection([&] { cv.accept(); }), "no evaluation"));
+  const auto coupling = problem.coupling(problem.theta());
+  Candidate candidate;
+  CHECK(contains(rejection([&] { cv.evaluate(candidate, tight(), one); }), "no coupling"));
+  const IndependentCoupling tied({{1.0, 1.0, 1.0, 1.0}, {}});
+  candidate.coupling = &tied;
+  CHECK(contains(rejection([&] { cv.evaluate(candidate, tight(), one); }), "1 parameters, expected one for each"));
+  candidate.coupling = coupling.get();
+  candidate.sigma2 = -1.0;
+  CHECK(contains(rejection([&] { cv.evaluate(candidate, tight(), one); }), "sigma2"));
+  candidate.sigma2 = 1.0;
+  candidate.kernel_of = {0};
+  CHECK(contains(rejection([&] { cv.evaluate(candidate, tight(), one); }), "assigned to 1 functions"));
+  candidate.kernel_of.clear();
+  CHECK(contains(
+      rejection([&] { cv.evaluate(candidate, tight(Strategy::automatic, State::automatic, Method::newton), one); }),
+      "\"lbfgs\" or \"exact\""));
+  const Case tree(true, Covariance::linear);
+  CHECK(contains(
+      rejection([&] { tree.evaluate(tree.theta(), tight(Strategy::automatic, State::automatic, Method::exact)); }),
+      "flat"));
+}
