@@ -21,7 +21,7 @@ def problem():
 
 
 def fitted():
-    return KernelLogisticClassifier().fit(*problem())
+    return KernelLogisticClassifier(hyperparameters="fixed").fit(*problem())
 
 
 def assert_same_model(a, b):
@@ -37,7 +37,7 @@ class TestInputs:
         bad = X.copy()
         bad[3, 2] = value
         with pytest.raises(ValueError, match=message):
-            KernelLogisticClassifier().fit(kind(bad), y)
+            KernelLogisticClassifier(hyperparameters="fixed").fit(kind(bad), y)
         with pytest.raises(ValueError, match=message):
             fitted().predict_proba(kind(bad))
 
@@ -52,58 +52,58 @@ class TestInputs:
     def test_predicting_needs_a_fit(self, method):
         X, y = problem()
         with pytest.raises(NotFittedError, match="KernelLogisticClassifier"):
-            getattr(KernelLogisticClassifier(), method)(*((X, y) if method == "score" else (X,)))
+            getattr(KernelLogisticClassifier(hyperparameters="fixed"), method)(*((X, y) if method == "score" else (X,)))
 
     @pytest.mark.parametrize("kind", [np.array, sp.csr_array])
     def test_there_must_be_rows(self, kind):
         with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-            KernelLogisticClassifier().fit(kind(np.zeros((0, D))), np.zeros(0, dtype=int))
+            KernelLogisticClassifier(hyperparameters="fixed").fit(kind(np.zeros((0, D))), np.zeros(0, dtype=int))
 
     def test_there_must_be_features(self):
         with pytest.raises(ValueError, match=r"0 feature\(s\)"):
-            KernelLogisticClassifier().fit(np.zeros((N, 0)), problem()[1])
+            KernelLogisticClassifier(hyperparameters="fixed").fit(np.zeros((N, 0)), problem()[1])
 
     def test_inputs_must_be_a_matrix_of_numbers(self):
         X, y = problem()
         with pytest.raises(ValueError, match="2D array"):
-            KernelLogisticClassifier().fit(X[:, 0], y)
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X[:, 0], y)
         with pytest.raises(ValueError, match="dim"):
-            KernelLogisticClassifier().fit(X[:, :, None], y)
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X[:, :, None], y)
         with pytest.raises(ValueError, match="Complex data"):
-            KernelLogisticClassifier().fit(X + 1j, y)
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X + 1j, y)
         with pytest.raises(ValueError, match="could not convert string"):
-            KernelLogisticClassifier().fit(np.full((N, 2), "word"), y)
+            KernelLogisticClassifier(hyperparameters="fixed").fit(np.full((N, 2), "word"), y)
 
 
 class TestLabels:
     def test_there_must_be_two_classes(self):
         X, y = problem()
         with pytest.raises(ValueError, match=r"y has one class only, .*'a'"):
-            KernelLogisticClassifier().fit(X, np.full(N, "a"))
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, np.full(N, "a"))
         with pytest.raises(ValueError, match="y has one class only"):
-            KernelLogisticClassifier().fit(X, np.zeros_like(y))
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, np.zeros_like(y))
 
     def test_length_must_be_that_of_the_inputs(self):
         X, y = problem()
         with pytest.raises(ValueError, match=rf"inconsistent numbers of samples: \[{N}, {N - 1}\]"):
-            KernelLogisticClassifier().fit(X, y[1:])
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, y[1:])
 
     def test_labels_must_be_classes(self):
         X, y = problem()
         with pytest.raises(ValueError, match="requires y to be passed"):
-            KernelLogisticClassifier().fit(X, None)
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, None)
         with pytest.raises(ValueError, match="y contains NaN"):
-            KernelLogisticClassifier().fit(X, np.where(y == 1, np.nan, y))
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, np.where(y == 1, np.nan, y))
         with pytest.raises(ValueError, match="Unknown label type: continuous"):
-            KernelLogisticClassifier().fit(X, X[:, 0])
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, X[:, 0])
         with pytest.raises(ValueError, match="y should be a 1d array"):
-            KernelLogisticClassifier().fit(X, np.eye(C)[y])
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, np.eye(C)[y])
 
     def test_labels_unseen_in_fit_have_no_score(self):
         X, y = problem()
         with pytest.raises(ValueError, match=r"y has labels that fit never saw: \[7\]"):
             fitted().score(X, np.where(y == 0, 7, y))
-        model = KernelLogisticClassifier().fit(X, np.array(["a", "b", "c"])[y])
+        model = KernelLogisticClassifier(hyperparameters="fixed").fit(X, np.array(["a", "b", "c"])[y])
         with pytest.raises(ValueError, match=r"y has labels that fit never saw: \['d'\]"):
             model.score(X, np.array(["a", "b", "d"])[y])
 
@@ -122,7 +122,7 @@ class TestWeights:
     )
     def test_sample_weights(self, weights, message):
         with pytest.raises(ValueError, match=message):
-            KernelLogisticClassifier().fit(*problem(), sample_weight=weights)
+            KernelLogisticClassifier(hyperparameters="fixed").fit(*problem(), sample_weight=weights)
 
     @pytest.mark.parametrize(
         ("weights", "message"),
@@ -136,7 +136,7 @@ class TestWeights:
     )
     def test_class_weights(self, weights, message):
         with pytest.raises(ValueError, match=message):
-            KernelLogisticClassifier(class_weight=weights).fit(*problem())
+            KernelLogisticClassifier(class_weight=weights, hyperparameters="fixed").fit(*problem())
 
 
 class TestParameters:
@@ -169,7 +169,7 @@ class TestParameters:
             ("n_threads", -1, ValueError),
             ("n_threads", 1.5, TypeError),
             ("n_threads", "all", TypeError),
-            ("kernel", "linear", TypeError),
+            ("kernel", "gauss", ValueError),
             ("kernel", Linear, TypeError),
             ("kernel", 1.0, TypeError),
             ("verbose", "yes", TypeError),
@@ -177,16 +177,16 @@ class TestParameters:
     )
     def test_parameters_are_checked_by_name(self, name, value, error):
         with pytest.raises(error, match=name):
-            KernelLogisticClassifier(**{name: value}).fit(*problem())
+            KernelLogisticClassifier(**{name: value}, hyperparameters="fixed").fit(*problem())
 
     def test_choices_are_named(self):
         expected = "method is 'sgd', expected one of 'auto', 'lbfgs', 'ncg', 'newton', 'exact'"
         with pytest.raises(ValueError, match=expected):
-            KernelLogisticClassifier(method="sgd").fit(*problem())
+            KernelLogisticClassifier(method="sgd", hyperparameters="fixed").fit(*problem())
 
     def test_newton_does_not_work_on_weights(self):
         with pytest.raises(ValueError, match='method "newton" works on coefficients; choose state "coefficients"'):
-            KernelLogisticClassifier(method="newton", state="weights").fit(*problem())
+            KernelLogisticClassifier(method="newton", state="weights", hyperparameters="fixed").fit(*problem())
 
     def test_a_failed_fit_leaves_the_old_model(self):
         X, y = problem()
@@ -211,7 +211,7 @@ class TestBrokenSparse:
     def test_column_index_out_of_range(self, column):
         X = self.broken(indices=(4, column))
         with pytest.raises(ValueError, match=f"X: column index {column} in row .* is out of range"):
-            KernelLogisticClassifier().fit(X, problem()[1])
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, problem()[1])
         with pytest.raises(ValueError, match=f"X: column index {column} in row .* is out of range"):
             fitted().predict(X)
 
@@ -219,7 +219,7 @@ class TestBrokenSparse:
         X = sp.csr_array(problem()[0])
         X.indptr[2] = X.indptr[4]
         with pytest.raises(ValueError, match=r"X: indptr falls from .* at row 2"):
-            KernelLogisticClassifier().fit(X, problem()[1])
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, problem()[1])
 
     @pytest.mark.parametrize("value", [10**9, -(10**9)])
     @pytest.mark.parametrize("known", [True, False])
@@ -238,7 +238,7 @@ class TestBrokenSparse:
             if sys.argv[2] == "True":
                 X.has_sorted_indices = True
             try:
-                KernelLogisticClassifier().fit(X, np.arange(9) % 2)
+                KernelLogisticClassifier(hyperparameters="fixed").fit(X, np.arange(9) % 2)
             except ValueError as error:
                 print(error)
             """,
@@ -276,7 +276,7 @@ class TestBrokenSparse:
         X.indices[row] = X.indices[row][::-1].copy()
         assert X.has_sorted_indices
         with pytest.raises(ValueError, match=r"X: column indices of row 0 are not sorted .* call sort_indices"):
-            KernelLogisticClassifier().fit(X, problem()[1])
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, problem()[1])
         with pytest.raises(ValueError, match="X: column indices of row 0 are not sorted"):
             _core.LinearDouble(X, 1.0)
 
@@ -287,8 +287,8 @@ class TestBrokenSparse:
         X = sp.csr_array((plain.data[order], plain.indices[order], plain.indptr), shape=plain.shape)
         assert not X.has_sorted_indices
         data, indices = X.data.copy(), X.indices.copy()
-        model = KernelLogisticClassifier(**TIGHT).fit(X, y)
-        assert_same_model(model, KernelLogisticClassifier(**TIGHT).fit(plain, y))
+        model = KernelLogisticClassifier(**TIGHT, hyperparameters="fixed").fit(X, y)
+        assert_same_model(model, KernelLogisticClassifier(**TIGHT, hyperparameters="fixed").fit(plain, y))
         np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(dense), rtol=1e-12)
         np.testing.assert_array_equal(X.data, data)
         np.testing.assert_array_equal(X.indices, indices)
@@ -365,7 +365,7 @@ class TestValid:
     def test_zero_row_is_predicted_by_the_intercepts(self, kind, state):
         X, y = problem()
         X[4] = 0
-        model = KernelLogisticClassifier(state=state).fit(kind(X), y)
+        model = KernelLogisticClassifier(state=state, hyperparameters="fixed").fit(kind(X), y)
         np.testing.assert_allclose(model.predict_proba(kind(X))[4], softmax_of(model.intercept_), rtol=1e-12)
 
     @pytest.mark.parametrize("kind", [np.array, sp.csr_array])
@@ -373,7 +373,7 @@ class TestValid:
     @pytest.mark.parametrize("state", ["coefficients", "auto"])
     def test_zero_matrix_gives_the_intercepts_alone(self, kind, method, state):
         y = np.array([0] * 20 + [1] * 7 + [2] * 3)
-        model = KernelLogisticClassifier(sigma2=1e4, method=method, state=state, tol=1e-10)
+        model = KernelLogisticClassifier(sigma2=1e4, method=method, state=state, tol=1e-10, hyperparameters="fixed")
         model.fit(kind(np.zeros((N, D))), y)
         assert not model.coef_.any()
         np.testing.assert_allclose(model.predict_proba(np.zeros((1, D)))[0], [20 / 30, 7 / 30, 3 / 30], atol=1e-3)
@@ -381,7 +381,7 @@ class TestValid:
     @pytest.mark.parametrize("state", ["coefficients", "weights"])
     def test_zero_matrix_without_intercepts_gives_equal_probabilities(self, state):
         X, y = np.zeros((N, D)), problem()[1]
-        model = KernelLogisticClassifier(sigma2=0, state=state).fit(X, y)
+        model = KernelLogisticClassifier(sigma2=0, state=state, hyperparameters="fixed").fit(X, y)
         np.testing.assert_allclose(model.predict_proba(X), 1 / C)
         assert model.result_.status == "converged"
 
@@ -389,8 +389,8 @@ class TestValid:
     def test_constant_feature_acts_like_an_intercept(self, kind):
         X, y = problem()
         constant = np.hstack([X, np.ones((N, 1))])
-        with_feature = KernelLogisticClassifier(sigma2=0, **TIGHT).fit(kind(constant), y)
-        with_intercept = KernelLogisticClassifier(sigma2=1, **TIGHT).fit(kind(X), y)
+        with_feature = KernelLogisticClassifier(sigma2=0, **TIGHT, hyperparameters="fixed").fit(kind(constant), y)
+        with_intercept = KernelLogisticClassifier(sigma2=1, **TIGHT, hyperparameters="fixed").fit(kind(X), y)
         np.testing.assert_allclose(with_feature.coef_[:, -1], with_intercept.intercept_, atol=1e-6)
         np.testing.assert_allclose(with_feature.predict_proba(constant), with_intercept.predict_proba(X), atol=1e-6)
 
@@ -405,8 +405,8 @@ class TestValid:
         X = sp.csr_array((halves, np.repeat(plain.indices, 2), 2 * plain.indptr), shape=plain.shape)
         assert X.nnz == 2 * plain.nnz
         settings = {"state": state, "method": method, **TIGHT}
-        model = KernelLogisticClassifier(**settings).fit(X, y)
-        assert_same_model(model, KernelLogisticClassifier(**settings).fit(dense, y))
+        model = KernelLogisticClassifier(**settings, hyperparameters="fixed").fit(X, y)
+        assert_same_model(model, KernelLogisticClassifier(**settings, hyperparameters="fixed").fit(dense, y))
         np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(dense), rtol=1e-12)
         assert X.nnz == 2 * plain.nnz
 
@@ -417,17 +417,20 @@ class TestValid:
         full.data[:] = dense.ravel()
         assert full.nnz > plain.nnz
         assert_same_model(
-            KernelLogisticClassifier(**TIGHT).fit(full, y), KernelLogisticClassifier(**TIGHT).fit(plain, y)
+            KernelLogisticClassifier(**TIGHT, hyperparameters="fixed").fit(full, y),
+            KernelLogisticClassifier(**TIGHT, hyperparameters="fixed").fit(plain, y),
         )
 
     def test_class_without_weight_keeps_its_place(self):
         X, y = problem()
-        model = KernelLogisticClassifier(**TIGHT).fit(X, y, sample_weight=(y != 1).astype(float))
+        model = KernelLogisticClassifier(**TIGHT, hyperparameters="fixed").fit(
+            X, y, sample_weight=(y != 1).astype(float)
+        )
         np.testing.assert_array_equal(model.classes_, [0, 1, 2])
         assert model.predict_proba(X)[:, 1].max() < 0.2
 
     def test_one_row_per_class(self):
-        model = KernelLogisticClassifier().fit(np.eye(2), ["a", "b"])
+        model = KernelLogisticClassifier(hyperparameters="fixed").fit(np.eye(2), ["a", "b"])
         assert model.predict(np.eye(2)).tolist() == ["a", "b"]
 
     def test_no_rows_to_predict_are_refused_like_everywhere(self):

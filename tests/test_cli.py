@@ -33,7 +33,9 @@ def fitted(collection: datasets.TextCollection) -> tuple[taxolearn.KernelLogisti
     X = TfidfVectorizer().fit_transform(collection.texts)
     taxonomy = taxolearn.Taxonomy.from_labels(collection.labels)
     kernel = taxolearn.kernels.Linear(variance=0.3)
-    return taxolearn.KernelLogisticClassifier(kernel, taxonomy=taxonomy).fit(X, collection.labels), X
+    return taxolearn.KernelLogisticClassifier(kernel, taxonomy=taxonomy, hyperparameters="fixed").fit(
+        X, collection.labels
+    ), X
 
 
 def test_demo_reports_good_figures_on_the_embedded_collection(

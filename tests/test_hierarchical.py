@@ -29,7 +29,9 @@ def problem(seed=0, n=80, d=6, labels=LABELS):
 
 
 def model(**options):
-    return KernelLogisticClassifier(Linear(variance=0.7), **({"sigma2": 0.5, "tol": 1e-9} | options))
+    return KernelLogisticClassifier(
+        Linear(variance=0.7), **({"sigma2": 0.5, "tol": 1e-9} | options), hyperparameters="fixed"
+    )
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -199,7 +201,7 @@ def test_warm_start_and_threads():
 
 def test_scikit_learn_takes_it_everywhere():
     X, y, taxonomy = problem(n=200)
-    estimator = KernelLogisticClassifier(taxonomy=taxonomy)
+    estimator = KernelLogisticClassifier(taxonomy=taxonomy, hyperparameters="fixed")
     assert clone(estimator).taxonomy == taxonomy
     pipeline = make_pipeline(StandardScaler(), estimator)
     search = GridSearchCV(pipeline, {"kernellogisticclassifier__variances": [[1.0, 0.1], [0.1, 1.0]]}, cv=3).fit(X, y)

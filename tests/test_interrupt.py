@@ -52,11 +52,11 @@ INTERRUPT = """
     timer.start()
     begin = time.perf_counter()
     try:
-        KernelLogisticClassifier(max_iter=10**6, n_threads={threads}, **settings).fit(X, y)
+        KernelLogisticClassifier(max_iter=10**6, n_threads={threads}, hyperparameters="fixed", **settings).fit(X, y)
         print("ended after", time.perf_counter() - begin)
     except KeyboardInterrupt:
         print("interrupted", time.perf_counter() - sent[0])
-    model = KernelLogisticClassifier().fit(np.eye(4), [0, 1, 2, 3])
+    model = KernelLogisticClassifier(hyperparameters="fixed").fit(np.eye(4), [0, 1, 2, 3])
     print("second", model.predict(np.eye(4)).tolist())
 """
 
@@ -81,7 +81,7 @@ def test_one_thread_uses_one_processor(run_python):
 
         X = np.random.default_rng(0).standard_normal((4000, 200))
         y = np.arange(4000) % 20
-        model = KernelLogisticClassifier(n_threads=1, tol=1e-9)
+        model = KernelLogisticClassifier(n_threads=1, tol=1e-9, hyperparameters="fixed")
         cpu, wall = time.process_time(), time.perf_counter()
         for _ in range(3):
             model.fit(X, y).predict_proba(X)
@@ -154,7 +154,7 @@ SHORT_FIT = """
 
     X = np.random.default_rng(0).standard_normal((300, 20))
     y = X[:, :4].argmax(axis=1)
-    print(KernelLogisticClassifier(verbose=int(sys.argv[1])).fit(X, y).n_iter_)
+    print(KernelLogisticClassifier(verbose=int(sys.argv[1]), hyperparameters="fixed").fit(X, y).n_iter_)
 """
 
 

@@ -463,7 +463,7 @@ class TestValues:
     def test_copies_are_equal(self, kernel):
         assert copy.deepcopy(kernel) == kernel
         assert hash(copy.deepcopy(kernel)) == hash(kernel)
-        assert clone(KernelLogisticClassifier(kernel)).kernel == kernel
+        assert clone(KernelLogisticClassifier(kernel, hyperparameters="fixed")).kernel == kernel
 
     def test_they_cannot_be_changed(self):
         for kernel, name in [(RBF(), "variance"), (RBF() + Linear(), "parts"), (PerClass(RBF()), "kernel")]:
@@ -516,8 +516,14 @@ class TestValues:
         assert as_kernel(pairwise.chi2_kernel) == Function(pairwise.chi2_kernel)
         with pytest.raises(TypeError, match=r"kernel is the class RBF, expected a kernel: RBF\(...\)"):
             as_kernel(RBF)
-        with pytest.raises(TypeError, match=r"kernel must be one of taxolearn\.kernels or a callable"):
-            as_kernel("rbf")
+        assert as_kernel("rbf") == RBF()
+        with pytest.raises(ValueError, match="kernel is 'gauss', expected a kernel or one of 'linear', 'rbf'"):
+            as_kernel("gauss")
+        own = PerClass({"a": "rbf", "b": Linear()}, share="equal")
+        assert own.kernel == {"a": "rbf", "b": Linear()}
+        assert own.assign(["a", "b"]) == PerClass({"a": RBF(), "b": Linear()}, share="equal").assign(["a", "b"])
+        with pytest.raises(ValueError, match=r"PerClass\['a'\] is 'gauss'"):
+            PerClass({"a": "gauss"})
 
     @pytest.mark.parametrize(
         ("make", "error", "message"),
@@ -643,7 +649,7 @@ class TestOwnKernels:
         [
             (lambda: PerClass({}), ValueError, "PerClass: the mapping is empty, expected a kernel for every class"),
             (lambda: PerClass({"a": 3}), TypeError, r"PerClass\['a'\] must be one of taxolearn.kernels"),
-            (lambda: PerNode("rbf"), TypeError, "PerNode: kernel must be one of taxolearn.kernels"),
+            (lambda: PerNode(3), TypeError, "PerNode: kernel must be one of taxolearn.kernels"),
             (lambda: PerNode(PerClass(RBF())), TypeError, "PerNode: kernel must be one of taxolearn.kernels"),
             (lambda: PerClass(RBF(), share="all"), ValueError, "PerClass: share is 'all', expected one of 'nothing'"),
             (

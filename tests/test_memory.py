@@ -30,8 +30,8 @@ MEASURE = """
     values = generator.standard_normal(n * per_row)
     X = sp.csr_array((values, indices, np.arange(n + 1, dtype=np.int32) * per_row), shape=(n, d))
     y = np.arange(n) % int(classes)
-    KernelLogisticClassifier(n_threads=1).fit(np.eye(5), np.arange(5))
-    model = KernelLogisticClassifier(
+    KernelLogisticClassifier(n_threads=1, hyperparameters="fixed").fit(np.eye(5), np.arange(5))
+    model = KernelLogisticClassifier(hyperparameters="fixed",
         method=method, state=state, precision=precision, max_iter=int(iterations), tol=1e-30, n_threads=1
     )
     before = status("VmRSS")

@@ -18,7 +18,11 @@ SIGMA2 = 0.01
 def fit(request, news20):
     """(variance, most products allowed, fitted model)."""
     variance, products = request.param
-    return variance, products, KernelLogisticClassifier(Linear(variance), sigma2=SIGMA2).fit(news20.X, news20.y)
+    return (
+        variance,
+        products,
+        KernelLogisticClassifier(Linear(variance), sigma2=SIGMA2, hyperparameters="fixed").fit(news20.X, news20.y),
+    )
 
 
 def test_certified_in_few_products(fit):
@@ -53,7 +57,9 @@ def test_held_out_documents_at_the_larger_variance(fit, news20):
 
 def test_both_states_give_the_same_model(news20):
     models = [
-        KernelLogisticClassifier(Linear(5.0), sigma2=SIGMA2, tol=1e-8, state=state).fit(news20.X, news20.y)
+        KernelLogisticClassifier(Linear(5.0), sigma2=SIGMA2, tol=1e-8, state=state, hyperparameters="fixed").fit(
+            news20.X, news20.y
+        )
         for state in ("coefficients", "weights")
     ]
     assert [model.result_.state for model in models] == ["coefficients", "weights"]

@@ -1,6 +1,7 @@
 """What the README promises is run as it stands there."""
 
 import re
+import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -42,3 +43,17 @@ def test_the_page_on_kernels_runs(capsys):
     assert float(printed.splitlines()[0]) > 0.98
     for algorithm in ("gram", "tiled", "low_rank"):
         assert re.search(rf"^{algorithm} ", printed, flags=re.MULTILINE)
+
+
+def test_the_page_on_hyperparameters_runs(capsys):
+    page = (ROOT / "docs" / "hyperparameters.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) >= 4
+    names: dict[str, object] = {}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Learning hyperparameters: stopped after max_evaluations")
+        for block in blocks:
+            exec(compile(block, "hyperparameters.md", "exec"), names)
+    printed = capsys.readouterr().out
+    assert "LearningResult: converged" in printed
+    assert "20 parameters" in printed or "21 parameters" in printed

@@ -43,7 +43,9 @@ def lshtc(data_dir):
 def test_clef_figures(clef):
     """Variances of the nodes as chosen by held-out log likelihood (python -m bench hierarchy)."""
     data, taxonomy = clef
-    model = KernelLogisticClassifier(taxonomy=taxonomy, variances=[0.01, 0.03, 0.09], sigma2=10.0).fit(data.X, data.y)
+    model = KernelLogisticClassifier(
+        taxonomy=taxonomy, variances=[0.01, 0.03, 0.09], sigma2=10.0, hyperparameters="fixed"
+    ).fit(data.X, data.y)
     assert model.result_.relative_gap <= 1e-6
     answers = model.predict(data.X_test)
     assert 100 * metrics.f1(data.y_test, answers, average="micro") >= 81
@@ -56,7 +58,13 @@ def test_the_tree_wins_where_examples_are_few(lshtc):
     scores = {}
     for coupling, variances in {"identity": None, "tree": 3.0 ** -np.arange(5)}.items():
         model = KernelLogisticClassifier(
-            Linear(variance=5000), taxonomy=taxonomy, coupling=coupling, variances=variances, sigma2=0.01, tol=1e-3
+            Linear(variance=5000),
+            taxonomy=taxonomy,
+            coupling=coupling,
+            variances=variances,
+            sigma2=0.01,
+            tol=1e-3,
+            hyperparameters="fixed",
         ).fit(data.X, data.y)
         assert model.classes_.shape == (1139,)
         log_proba = model.predict_log_proba(data.X_test)

@@ -2,19 +2,21 @@
 
 from importlib.metadata import version
 
-from taxolearn import datasets, decisions, kernels, metrics
-from taxolearn.klr import FitResult, KernelLogisticClassifier
+from taxolearn import datasets, decisions, kernels, metrics, model_selection
+from taxolearn.klr import FitResult, KernelLogisticClassifier, LearningResult
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = [
     "FitResult",
     "KernelLogisticClassifier",
+    "LearningResult",
     "Taxonomy",
     "__version__",
     "datasets",
     "decisions",
     "kernels",
     "metrics",
+    "model_selection",
 ]
 
 __version__ = version("taxolearn")

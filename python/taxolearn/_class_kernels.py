@@ -65,7 +65,7 @@ def assign_kernels(
     kernel_of = [index[place[name]] for name in names]
     coupling = coupling.times(np.array([variances[place[name]] for name in names]))
     given = kernel.kernel
-    described = {name: given[name] if isinstance(given, Mapping) else given for name in distinct}
+    described = {name: as_kernel(given[name] if isinstance(given, Mapping) else given) for name in distinct}
     if len(units) == 1:
         kernel_of = []
     elif not all(unit.is_native and not unit.is_precomputed for unit in units):

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,44 @@ class _KernelMatrices:
 
 class KernelMatricesSingle(_KernelMatrices): ...
 class KernelMatricesDouble(_KernelMatrices): ...
+
+class CrossValidation:
+    def __init__(
+        self,
+        *,
+        X: Any,
+        targets: npt.NDArray[Any],
+        n_classes: int,
+        sample_weight: npt.NDArray[np.float64] | None = None,
+        fold_of: npt.NDArray[np.int32] | list[int],
+        n_folds: int,
+        n_threads: int = 1,
+    ) -> None: ...
+    def evaluate(
+        self,
+        *,
+        kernels: list[Kernel],
+        kernel_of: list[int] = ...,
+        coupling: Coupling,
+        sigma2: float,
+        tol: float = 1e-4,
+        adjoint_tol: float = 1e-4,
+        max_iter: int = 1000,
+        gradient: bool = True,
+        kernel_gradient: bool = True,
+        method: str = "lbfgs",
+        strategy: str = "auto",
+        precision: str = "auto",
+        state: str = "auto",
+        algorithm: str = "auto",
+        memory_limit: float = 4e9,
+        rank: int = 0,
+        rank_tolerance: float = 1e-3,
+        progress: Callable[[int, int, float, float, float], None] | None = None,
+    ) -> dict[str, Any]: ...
+    def accept(self) -> None: ...
+    def state(self) -> dict[str, npt.NDArray[np.float32]] | None: ...
+    def set_state(self, state: Mapping[str, npt.NDArray[Any]] | None) -> None: ...
 
 class Softmax:
     def __init__(

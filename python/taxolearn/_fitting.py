@@ -11,9 +11,13 @@ from taxolearn import _core
 from taxolearn._class_functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
 from taxolearn._class_kernels import ClassKernels
 from taxolearn._kernel_checks import check_positive_semidefinite
+from taxolearn._memory import check_memory_limit
+from taxolearn._validation import check_choice, check_number
 from taxolearn.kernels import Kernel, Linear, Precomputed
 
-__all__ = ["FitResult", "Problem", "Products", "fit_functions"]
+__all__ = ["FitResult", "Problem", "Products", "check_products", "fit_functions"]
+
+_ALGORITHMS = ("auto", "gram", "tiled", "low_rank")
 
 # What L-BFGS keeps: ten pairs of vectors with their images, three for the linear kernel, or twenty pairs of weights.
 _KERNEL_VECTORS = 42
@@ -103,6 +107,20 @@ class Products:
             "rank": self.rank or 0,
             "rank_tolerance": tolerance if self.rank_tolerance is None else self.rank_tolerance,
         }
+
+
+def check_products(algorithm: str, memory_limit: Any, rank: Any, rank_tolerance: Any) -> Products:
+    """How products with kernel matrices are to be done."""
+    algorithm = check_choice("algorithm", algorithm, _ALGORITHMS)
+    if rank is not None:
+        rank = check_number("rank", rank, least=1, integer=True)
+    if rank_tolerance is not None:
+        rank_tolerance = check_number("rank_tolerance", rank_tolerance, least=0)
+        if rank_tolerance >= 1:
+            raise ValueError(f"rank_tolerance is a share of the trace: it must be below 1, got {rank_tolerance}")
+    if algorithm in ("gram", "tiled") and not (rank is None and rank_tolerance is None):
+        raise ValueError(f'rank and rank_tolerance belong to algorithm="low_rank", got algorithm={algorithm!r}')
+    return Products(algorithm, check_memory_limit(memory_limit), rank, rank_tolerance)
 
 
 @dataclass(frozen=True)

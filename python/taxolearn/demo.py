@@ -106,7 +106,13 @@ def run(*, test_fraction: float, seed: int, threads: int | None, as_json: bool) 
             stage(f"Fitting {len(training)} documents, {X.shape[1]} features: {name} model")
             kernel = taxolearn.kernels.Linear(variance=variance)
             model = taxolearn.KernelLogisticClassifier(
-                kernel, taxonomy=taxonomy, sigma2=SIGMA2, tol=TOL, n_threads=threads, **options
+                kernel,
+                taxonomy=taxonomy,
+                sigma2=SIGMA2,
+                hyperparameters="fixed",
+                tol=TOL,
+                n_threads=threads,
+                **options,
             )
             models[name] = model.fit(X, labels[training])
 

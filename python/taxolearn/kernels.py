@@ -416,10 +416,24 @@ class Function(Leaf):
         return np.append(self.variance * np.tensordot(Q, derivatives, axes=2), by_variance)
 
 
+_NAMED: dict[str, type[Leaf]] = {
+    "linear": Linear,
+    "rbf": RBF,
+    "matern": Matern,
+    "rational_quadratic": RationalQuadratic,
+    "cosine": Cosine,
+    "polynomial": Polynomial,
+}
+
+
 def as_kernel(value: object, name: str = "kernel") -> Kernel:
-    """The value, if it is a kernel; None means ``Linear()``, a callable its ``Function``."""
+    """The value, if it is a kernel; None means ``Linear()``, "rbf" ``RBF()`` and so on, a callable its ``Function``."""
     if value is None:
         return Linear()
+    if isinstance(value, str):
+        if value not in _NAMED:
+            raise ValueError(f"{name} is {value!r}, expected a kernel or one of {', '.join(map(repr, _NAMED))}")
+        return _NAMED[value]()
     if isinstance(value, Kernel):
         return value
     if isinstance(value, type):
@@ -427,6 +441,12 @@ def as_kernel(value: object, name: str = "kernel") -> Kernel:
     if callable(value):
         return Function(value)
     raise TypeError(f"{name} must be one of taxolearn.kernels or a callable k(X, Y), got {type(value).__name__}")
+
+
+def _checked(value: object, name: str) -> Kernel | str:
+    """The value as a kernel, or the name of one as it is: it may start from the data."""
+    kernel = as_kernel(value, name)
+    return value if isinstance(value, str) else kernel
 
 
 @dataclass(frozen=True, repr=False)
@@ -443,10 +463,10 @@ class _Own:
         if isinstance(self.kernel, Mapping):
             if not self.kernel:
                 raise ValueError(f"{owner}: the mapping is empty, expected a kernel for every {self._kind[0]}")
-            kernels = {name: as_kernel(kernel, f"{owner}[{name!r}]") for name, kernel in self.kernel.items()}
+            kernels = {name: _checked(kernel, f"{owner}[{name!r}]") for name, kernel in self.kernel.items()}
             object.__setattr__(self, "kernel", Table(kernels))
         else:
-            object.__setattr__(self, "kernel", as_kernel(self.kernel, f"{owner}: kernel"))
+            object.__setattr__(self, "kernel", _checked(self.kernel, f"{owner}: kernel"))
         check_choice(f"{owner}: share", self.share, _SHARES)
         if self.share == "correlation" and isinstance(self.kernel, Table):
             self._check_one_correlation()
@@ -454,7 +474,7 @@ class _Own:
     def _check_one_correlation(self) -> None:
         (first, kernel), *others = self.kernel.items()
         for name, other in others:
-            if other.split()[1] != kernel.split()[1]:
+            if as_kernel(other).split()[1] != as_kernel(kernel).split()[1]:
                 raise ValueError(
                     f'{type(self).__name__}: share="correlation" needs kernels that differ in their variance alone, '
                     f"but {first!r} has {kernel!r} and {name!r} has {other!r}"
@@ -478,9 +498,9 @@ class _Own:
         """
         if isinstance(self.kernel, Table):
             self._check_known(names)
-            parts = [self.kernel[name].split() for name in names]
+            parts = [as_kernel(self.kernel[name]).split() for name in names]
         else:
-            parts = [self.kernel.split()] * len(names)
+            parts = [as_kernel(self.kernel).split()] * len(names)
         variances = [variance for variance, _ in parts]
         if self.share == "nothing":
             return [unit for _, unit in parts], list(range(len(names))), variances
@@ -504,8 +524,9 @@ class PerClass(_Own):
 
     Parameters
     ----------
-    kernel : Kernel, callable or mapping from labels to these, default=None
-        A single kernel gives every class a copy of its own, a mapping each class its kernel. None means ``Linear()``.
+    kernel : Kernel, name, callable or mapping from labels to these, default=None
+        A single kernel gives every class a copy of its own, a mapping each class its kernel. None means ``Linear()``. A
+        name like "rbf" is a kernel whose values are found in the data where they are learned, else the defaults.
     share : {"nothing", "correlation", "equal"}, default="nothing"
         What the classes have in common: "nothing", so that parameters of equal kernels are learned apart;
         "correlation", where only the variances are their own; or "equal", by which kernels that differ in their

@@ -14,8 +14,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from taxolearn import decisions
 from taxolearn._class_functions import ClassFunctions, LinearFunctions
 from taxolearn._class_kernels import assign_kernels
-from taxolearn._fitting import FitResult, Problem, Products, fit_functions
-from taxolearn._memory import check_memory_limit
+from taxolearn._fitting import FitResult, Problem, check_products, fit_functions
+from taxolearn._hyperparameters import Setting
+from taxolearn._kernel_start import start_kernels
+from taxolearn._learned_setting import learn_setting
+from taxolearn._learning import LearningResult
 from taxolearn._progress import fit_progress
 from taxolearn._validation import (
     check_choice,
@@ -29,10 +32,10 @@ from taxolearn.coupling import make_coupling
 from taxolearn.kernels import Kernel, Linear
 from taxolearn.taxonomy import Taxonomy
 
-__all__ = ["FitResult", "KernelLogisticClassifier"]
+__all__ = ["FitResult", "KernelLogisticClassifier", "LearningResult"]
 
+_HYPERPARAMETERS = ("cv", "fixed")
 _METHODS = ("auto", "lbfgs", "ncg", "newton", "exact")
-_ALGORITHMS = ("auto", "gram", "tiled", "low_rank")
 _STATES = ("auto", "coefficients", "weights")
 _PRECISIONS = ("auto", "single", "double")
 _BATCH = 2**24  # elements of a block of probabilities
@@ -50,13 +53,18 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     the nodes on the path from the root to the class, each with the kernel's covariance times the variance of its
     node. So classes with few examples, or none, learn from their relatives.
 
+    The hyperparameters, be they three or hundreds, are learned: by gradient descent on the cross-validated log
+    likelihood, which takes one more linear system per fold than the fits themselves. The values that are given are
+    those it starts from.
+
     Parameters
     ----------
-    kernel : Kernel, callable, mapping, list, PerClass, PerNode or PerGroup, default=None
-        The covariance function, one of ``taxolearn.kernels`` or any callable ``k(X, Y)``; None means ``Linear()``. One
-        kernel is shared by all classes. ``PerClass``, and under a tree ``PerNode`` and ``PerGroup``, give kernels of
-        their own; so does a mapping from labels (or names of nodes or groups) to kernels or, for flat models, a list in
-        the order of ``classes_``.
+    kernel : Kernel, callable, mapping, list, PerClass, PerNode or PerGroup, or str, default=None
+        The covariance function, one of ``taxolearn.kernels`` or any callable ``k(X, Y)``. A name, alone or in place of
+        any kernel, stands for one whose values suit the data: "linear" (which None means), "rbf", "matern",
+        "rational_quadratic", "cosine" or "polynomial". One kernel is shared by all classes. ``PerClass``, and under a
+        tree ``PerNode`` and ``PerGroup``, give kernels of their own; so does a mapping from labels (or names of nodes
+        or groups) to kernels or, for flat models, a list in the order of ``classes_``.
     taxonomy : Taxonomy, default=None
         The tree of classes. All its leaves are classes of the model, seen in ``y`` or not; labels that lie on inner
         nodes get leaves of their own (``Taxonomy.with_classes``).
@@ -73,6 +81,25 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         that hold classes.
     sigma2 : float, default=1.0
         Prior variance of the intercepts; 0 leaves them out.
+    hyperparameters : {"cv", "fixed"}, default="cv"
+        "cv" learns the parameters of the kernels that are not fixed, the variances of groups of nodes and ``sigma2``
+        on the training data before the model is fitted to all of it; "fixed" uses the values that are given (of the
+        linear kernel 1, if none is given).
+    cv : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int, default=5
+        Number of folds, stratified, or the folds themselves (see ``taxolearn.model_selection``).
+    cv_partitions : int, default=1
+        Partitions into folds over which the criterion is averaged.
+    cv_samples : int or float, default=None
+        Learn hyperparameters on a random subset of so many rows, or such a share of them.
+    learn_sigma2 : bool, default=True
+        Whether ``sigma2`` is learned.
+    max_evaluations : int, default=100
+        Largest number of evaluations of the criterion. They may also be ended by Ctrl-C: the model is then fitted with
+        the best hyperparameters so far.
+    time_limit : float, default=None
+        Seconds that learning hyperparameters may take; the final fit comes after it.
+    checkpoint : path, default=None
+        A file that learning writes after each evaluation and goes on from if it is there already.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied into ``sample_weight``.
     tol : float, default=1e-6
@@ -107,8 +134,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         Start from the last fit, if it had the same classes and number of features.
     n_threads : int or None, default=None
         Number of threads; None takes all that the process may use.
-    random_state : int, RandomState instance or None, default=None
-        Not used by a fit with given hyperparameters: it is deterministic.
+    random_state : int, RandomState instance or None, default=0
+        Of the folds and of the subset they are made from. A fit with given hyperparameters has nothing random.
     verbose : int, default=0
         0 shows a progress bar for long fits on a terminal, 1 at once, 2 prints a line per iteration.
 
@@ -130,6 +157,9 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         Intercepts.
     result_ : FitResult
         How the fit went: status, certified gap, counts, timings.
+    cv_result_ : LearningResult or None
+        How the hyperparameters were learned: every evaluation of the criterion with its parameters, gradient and time.
+        ``taxolearn.plotting.learning_trace`` draws it.
     n_iter_ : int
         Iterations of the solver.
     n_features_in_ : int
@@ -158,6 +188,14 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         tying: Any = "level",
         variances: Any = None,
         sigma2: float = 1.0,
+        hyperparameters: str = "cv",
+        cv: Any = 5,
+        cv_partitions: int = 1,
+        cv_samples: float | None = None,
+        learn_sigma2: bool = True,
+        max_evaluations: int = 100,
+        time_limit: float | None = None,
+        checkpoint: Any = None,
         class_weight: Mapping[Any, float] | str | None = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
@@ -170,7 +208,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         precision: str = "auto",
         warm_start: bool = False,
         n_threads: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -179,6 +217,14 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         self.tying = tying
         self.variances = variances
         self.sigma2 = sigma2
+        self.hyperparameters = hyperparameters
+        self.cv = cv
+        self.cv_partitions = cv_partitions
+        self.cv_samples = cv_samples
+        self.learn_sigma2 = learn_sigma2
+        self.max_evaluations = max_evaluations
+        self.time_limit = time_limit
+        self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
@@ -237,21 +283,30 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         }
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
         verbose = check_number("verbose", verbose, least=0, integer=True)
-        products = self._check_products()
+        products = check_products(self.algorithm, self.memory_limit, self.rank, self.rank_tolerance)
         X, y = check_inputs(self, X, y, reset=True)
         seen, indices = check_labels(y, least=2 if self.taxonomy is None else 1)
         taxonomy = None if self.taxonomy is None else self.taxonomy.with_classes(seen, argument="y")
         unseen = () if taxonomy is None else taxonomy.classes.tolist()
         weights = check_weights(sample_weight, self.class_weight, X, seen, indices, unseen)
-        coupling = make_coupling(taxonomy, self.coupling, self.tying, self.variances)
         # The core numbers classes as the taxonomy does; everything here is in sorted order.
         classes, order = seen, np.arange(len(seen))
         if taxonomy is not None:
             order = np.argsort(taxonomy.classes, kind="stable")
             classes = taxonomy.classes[order]
-            indices = taxonomy.leaf_index(seen)[indices].astype(np.int32)
         in_core_order = classes if taxonomy is None else taxonomy.classes
-        class_kernels = assign_kernels(self.kernel, taxonomy, in_core_order, coupling, self.tying)
+        learned: LearningResult | None = None
+        if check_choice("hyperparameters", self.hyperparameters, _HYPERPARAMETERS) == "cv":
+            setting, described, learned = self._learn(X, seen[indices], sample_weight, taxonomy, settings, verbose)
+            class_kernels, settings["sigma2"] = setting.class_kernels, setting.sigma2
+        else:
+            kernel = None if self.kernel is None else start_kernels(self.kernel, X)
+            given = make_coupling(taxonomy, self.coupling, self.tying, self.variances)
+            class_kernels = assign_kernels(kernel, taxonomy, in_core_order, given, self.tying)
+            described = self._describe(class_kernels.described, settings["sigma2"], given.by_name)
+        coupling = class_kernels.coupling
+        if taxonomy is not None:
+            indices = taxonomy.leaf_index(seen)[indices].astype(np.int32)
         names = taxonomy.names[1:] if taxonomy is not None and coupling.parents is not None else in_core_order.tolist()
         problem = Problem(X, indices, len(classes), weights, class_kernels, order, classes, list(names))
         start = self._start(classes, X.shape[1]) if self.warm_start else None
@@ -259,26 +314,56 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
             functions, result = fit_functions(problem, products, start, settings | {"progress": progress})
         self.classes_ = classes
         self.taxonomy_ = taxonomy
-        self.hyperparameters_ = self._describe(class_kernels.described, settings["sigma2"], coupling.by_name)
+        self.hyperparameters_ = described
         self._keep(functions)
         self.result_ = result
+        self.cv_result_ = learned
         self.n_iter_ = result.iterations
         self._warn_unless_converged()
         return self
 
-    def _check_products(self) -> Products:
-        """How products with kernel matrices are to be done."""
-        algorithm = check_choice("algorithm", self.algorithm, _ALGORITHMS)
-        rank, tolerance = self.rank, self.rank_tolerance
-        if rank is not None:
-            rank = check_number("rank", rank, least=1, integer=True)
-        if tolerance is not None:
-            tolerance = check_number("rank_tolerance", tolerance, least=0)
-            if tolerance >= 1:
-                raise ValueError(f"rank_tolerance is a share of the trace: it must be below 1, got {tolerance}")
-        if algorithm in ("gram", "tiled") and not (rank is None and tolerance is None):
-            raise ValueError(f'rank and rank_tolerance belong to algorithm="low_rank", got algorithm={algorithm!r}')
-        return Products(algorithm, check_memory_limit(self.memory_limit), rank, tolerance)
+    def _learn(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        sample_weight: Any,
+        taxonomy: Taxonomy | None,
+        settings: dict[str, Any],
+        verbose: int,
+    ) -> tuple[Setting, dict[str, Any], LearningResult]:
+        """The hyperparameters that the data ask for."""
+        setting, described, result = learn_setting(
+            X,
+            y,
+            sample_weight,
+            kernel=self.kernel,
+            taxonomy=taxonomy,
+            cv=self.cv,
+            cv_partitions=self.cv_partitions,
+            cv_samples=self.cv_samples,
+            is_pairwise=self._reads_kernel_values(),
+            coupling=self.coupling,
+            tying=self.tying,
+            variances=self.variances,
+            sigma2=settings["sigma2"],
+            learn_sigma2=self.learn_sigma2,
+            class_weight=self.class_weight,
+            method="exact" if settings["method"] == "exact" else "auto",
+            algorithm=self.algorithm,
+            rank=self.rank,
+            rank_tolerance=self.rank_tolerance,
+            memory_limit=self.memory_limit,
+            precision=settings["precision"],
+            n_threads=settings["n_threads"],
+            random_state=self.random_state,
+            max_evaluations=self.max_evaluations,
+            time_limit=self.time_limit,
+            checkpoint=self.checkpoint,
+            verbose=verbose,
+        )
+        if result.status in ("failed", "max_evaluations"):
+            warnings.warn(f"Learning hyperparameters: {result.message}.", ConvergenceWarning, stacklevel=3)
+        return setting, described, result
 
     @staticmethod
     def _describe(kernels: Any, sigma2: float, variances: dict[str, float]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Figures of the metrics: each function draws into ``ax``, or into a new figure, and returns the axes.
+"""Figures of metrics and of learning: each function draws into ``ax``, or into a new figure, and returns the axes.
 
 They need the package matplotlib, which taxolearn does without otherwise.
 """
@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from taxolearn._learning import LearningResult
 from taxolearn._validation import check_choice
 from taxolearn.metrics import ErrorRejectCurve, LevelScores, ReliabilityCurve
 
-__all__ = ["plot_comparison", "plot_error_reject", "plot_levels", "plot_reliability"]
+__all__ = ["learning_trace", "plot_comparison", "plot_error_reject", "plot_levels", "plot_reliability"]
 
 # Told apart by readers with any colour vision (Okabe and Ito 2008).
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _QUIET = "#8a8f98"
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _SCORES = ("precision", "recall", "f")
+_BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}  # where legends hide no lines
 
 
 def plot_error_reject(curves: Any, *, ax: Any = None) -> Any:
@@ -88,7 +90,7 @@ def plot_reliability(curves: Any, *, ax: Any = None, histogram: bool = True) -> 
 
 def _histogram(named: Mapping[Any, ReliabilityCurve], ax: Any) -> None:
     """Density of the probabilities, below the curves."""
-    below = _cut_bottom(ax)
+    (below,) = _cut(ax, (4, 1))
     for k, curve in enumerate(named.values()):
         # A bin without weight falls to zero; bars of several would hide each other, so they are outlined.
         edges = np.unique(np.concatenate([[0.0], curve.lower, curve.upper, [1.0]]))
@@ -104,16 +106,94 @@ def _histogram(named: Mapping[Any, ReliabilityCurve], ax: Any) -> None:
     ax.tick_params(labelbottom=False)
 
 
-def _cut_bottom(ax: Any) -> Any:
-    """New axes in the lower fifth of the given ones, in a way that layouts understand if there is a grid."""
+def _cut(ax: Any, heights: Sequence[float]) -> list[Any]:
+    """New axes cut from the bottom of the given ones, in a way that layouts understand if there is a grid.
+
+    Of the heights, the first is that of what is left.
+    """
     spec = ax.get_subplotspec()
     if spec is not None:
-        rows = spec.subgridspec(2, 1, height_ratios=(4, 1), hspace=0.1)
-        ax.set_subplotspec(rows[0])
-        return ax.figure.add_subplot(rows[1], sharex=ax)
+        first, *rows = spec.subgridspec(len(heights), 1, height_ratios=heights, hspace=0.1)
+        ax.set_subplotspec(first)
+        return [ax.figure.add_subplot(row, sharex=ax) for row in rows]
     left, bottom, width, height = ax.get_position().bounds
-    ax.set_position((left, bottom + 0.26 * height, width, 0.74 * height))
-    return ax.figure.add_axes((left, bottom, width, 0.18 * height), sharex=ax)
+    space = 0.08 * height
+    unit = (height - space * (len(heights) - 1)) / sum(heights)
+    starts = [bottom + unit * sum(heights[k + 1 :]) + space * (len(heights) - 1 - k) for k in range(len(heights))]
+    places = [(left, start, width, unit * part) for start, part in zip(starts, heights, strict=True)]
+    ax.set_position(places[0])
+    return [ax.figure.add_axes(place, sharex=ax) for place in places[1:]]
+
+
+def learning_trace(result: LearningResult, *, ax: Any = None) -> Any:
+    """How hyperparameters were learned: mean log loss, gradient norm and parameters of each evaluation.
+
+    The line follows the lowest loss so far; losses far above the first one are drawn at the upper edge. Failed
+    evaluations are crosses. Parameters are drawn as factors of change since the start, the seven that changed most in
+    colour.
+
+    Parameters
+    ----------
+    result : LearningResult
+        The attribute ``cv_result_`` of a fitted estimator.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a new figure. The gradient norms and the parameters have axes of their own, cut from
+        the bottom of it.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those of the loss.
+    """
+    if not isinstance(result, LearningResult):
+        raise ValueError(f"result must be a LearningResult (cv_result_ of a fitted estimator), got {result!r}")
+    if result.best is None:
+        raise ValueError(f"result has no evaluation that succeeded (status {result.status!r}), so there is no trace")
+    ax = _axes(ax, size=(7.4, 7.2))
+    middle, bottom = _cut(ax, (3, 2, 3))
+    numbers = np.arange(1, len(result.evaluations) + 1)
+    good = result.converged
+    _loss_panel(ax, numbers, np.where(good, result.values, np.nan), result.best)
+    norms = result.gradient_norms[good]
+    middle.plot(numbers[good], norms, "o-", color=_COLOURS[0], linewidth=1.2, markersize=3.5)
+    middle.set(yscale="log" if norms.any() else "linear", ylabel="gradient norm")
+    _parameter_panel(bottom, numbers[good], (result.thetas - result.start)[good] / np.log(10), result)
+    bottom.set(xlabel="evaluation", xlim=(0.4, len(numbers) + 0.6))
+    bottom.xaxis.get_major_locator().set_params(integer=True)
+    for panel in (ax, middle, bottom):
+        _tidy(panel, "both")
+    for panel in (ax, middle):
+        panel.tick_params(labelbottom=False)
+    return ax
+
+
+def _loss_panel(ax: Any, numbers: Any, values: Any, best: int) -> None:
+    """Mean log loss, NaN for failed evaluations."""
+    lowest, first = values[best], values[np.isfinite(values)][0]
+    top = first + 0.15 * (first - lowest) if first > lowest else lowest + 1
+    above = values > top
+    failed = np.isnan(values)
+    ax.step(numbers, np.fmin.accumulate(values), where="post", color=_COLOURS[0], linewidth=1.6)
+    ax.plot(numbers[~above], values[~above], "o", color=_COLOURS[0], markersize=4)
+    edge = {"transform": ax.get_xaxis_transform(), "linestyle": "none", "clip_on": False}
+    if above.any():
+        ax.plot(numbers[above], np.ones(above.sum()), "^", color=_QUIET, markersize=6, label="off the scale", **edge)
+    if failed.any():
+        ax.plot(numbers[failed], np.ones(failed.sum()), "x", color=_COLOURS[1], markersize=6, label="failed", **edge)
+    ax.plot(numbers[best], lowest, "o", color="none", markeredgecolor="#333333", markersize=9, label="best")
+    ax.set(ylabel="mean log loss", ylim=(lowest - 0.08 * (top - lowest), top))
+    _legend(ax, **_BESIDE)
+
+
+def _parameter_panel(ax: Any, numbers: Any, changes: Any, result: LearningResult) -> None:
+    """Decimal logarithms of the factors by which parameters changed."""
+    order = np.argsort(-np.abs(result.theta - result.start), kind="stable")
+    for k in order[: len(_COLOURS) - 1 : -1]:
+        ax.plot(numbers, changes[:, k], color="#c4c8cf", linewidth=0.8, zorder=1)
+    for rank, k in enumerate(order[: len(_COLOURS)]):
+        ax.plot(numbers, changes[:, k], color=_colour(rank), linewidth=1.4, label=result.names[k])
+    ax.set_ylabel("change (log10)")
+    _legend(ax, **_BESIDE)
 
 
 def plot_levels(scores: Any, *, score: str = "f", ax: Any = None) -> Any:

@@ -1,0 +1,113 @@
+"""Hyperparameters of an estimator, learned before it is fitted."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+from taxolearn._folds import make_folds
+from taxolearn._hyperparameters import Setting
+from taxolearn._learning import LearningResult, learn
+from taxolearn._progress import learning_progress
+from taxolearn._validation import check_number
+from taxolearn.model_selection import CrossValidationObjective
+
+__all__ = ["learn_setting"]
+
+_TOLERANCE = 2e-4  # on the derivatives of the mean log loss by the logarithms of the hyperparameters
+
+
+def learn_setting(
+    X: Any,
+    y: npt.NDArray[Any],
+    sample_weight: Any,
+    *,
+    cv: Any,
+    cv_partitions: int,
+    cv_samples: Any,
+    is_pairwise: bool,
+    random_state: Any,
+    max_evaluations: int,
+    time_limit: float | None,
+    checkpoint: Any,
+    verbose: int,
+    **arguments: Any,
+) -> tuple[Setting, dict[str, Any], LearningResult]:
+    """Learn on checked data, or a subset of it, with these arguments of the objective.
+
+    Returns
+    -------
+    setting : Setting
+        The best hyperparameters that were found.
+    table : dict
+        The same to be read.
+    result : LearningResult
+        How they were found.
+    """
+    random = check_random_state(random_state)
+    rows = _choose_rows(y, cv_samples, random)
+    weights = sample_weight
+    if rows is not None:
+        arguments["classes"] = np.unique(y)
+        X, y = X[rows][:, rows] if is_pairwise else X[rows], y[rows]
+        weights = None if weights is None else np.asarray(weights)[rows]
+    partitions = check_number("cv_partitions", cv_partitions, least=1, integer=True)
+    if partitions == 1:
+        indices = np.unique(y, return_inverse=True)[1]
+        cv = make_folds(indices, int(indices.max()) + 1, cv, random, argument="cv")
+    else:
+        cv = check_number("cv", cv, least=2, integer=True)
+    objective = CrossValidationObjective(
+        X, y, folds=cv, n_partitions=partitions, sample_weight=weights, random_state=random, **arguments
+    )
+    fingerprint = "" if checkpoint is None else _fingerprint(objective, X, y, weights)
+    with learning_progress(verbose, _TOLERANCE, max_evaluations, time_limit) as progress:
+        result = learn(
+            objective,
+            tol=_TOLERANCE,
+            max_evaluations=max_evaluations,
+            time_limit=time_limit,
+            checkpoint=checkpoint,
+            progress=progress,
+            fingerprint=fingerprint,
+        )
+    return objective.hyperparameters.at(result.theta), objective.hyperparameters.table(result.theta), result
+
+
+def _choose_rows(y: npt.NDArray[Any], cv_samples: Any, random: Any) -> npt.NDArray[np.intp] | None:
+    """A random subset in which every class has its share; None for all rows."""
+    if cv_samples is None:
+        return None
+    n = len(y)
+    if isinstance(cv_samples, float):
+        count = int(np.ceil(check_number("cv_samples", cv_samples, least=0, strict=True) * n))
+    else:
+        count = check_number("cv_samples", cv_samples, least=2, integer=True)
+    if count >= n:
+        return None
+    # The k-th of m shuffled rows of a class comes at (k + a random number) / m, so that any beginning is in proportion.
+    places = np.empty(n)
+    order = random.permutation(n)
+    labels = np.unique(y, return_inverse=True)[1][order]
+    for rows in np.split(order[np.argsort(labels, kind="stable")], np.cumsum(np.bincount(labels))[:-1]):
+        places[rows] = (np.arange(len(rows)) + random.uniform()) / len(rows)
+    chosen: npt.NDArray[np.intp] = np.sort(np.argsort(places, kind="stable")[:count])
+    return chosen
+
+
+def _fingerprint(objective: CrossValidationObjective, X: Any, y: npt.NDArray[Any], sample_weight: Any) -> str:
+    """Of the data, the folds and everything that the criterion depends on."""
+    digest = hashlib.blake2b(digest_size=16)
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    labels = np.char.encode(np.asarray(y).astype(str), "utf-8")
+    for array in (*parts, labels, *objective.partitions, objective.theta, objective.bounds):
+        digest.update(repr((array.dtype.str, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    if sample_weight is not None:
+        digest.update(np.asarray(sample_weight, dtype=np.float64).tobytes())
+    digest.update(repr((X.shape, objective.names, objective.hyperparameters.table(objective.theta))).encode())
+    digest.update(repr(sorted(objective.settings.items())).encode())
+    return digest.hexdigest()
