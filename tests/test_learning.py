@@ -47,7 +47,7 @@ PROBLEMS = {
     "wall": lambda **options: Toy(rosenbrock, [-1.2, 1.0], fails=beyond(1.3), **options),
     "stalling": lambda **options: Toy(quadratic, [3.0, -2.0, 0.0], fails=lambda x, k, tol: x[0] < 2, **options),
     "bounds": lambda **options: Toy(quadratic, [3.0, 0.0], bounds=[[2, 5], [-1, 1]], **options),
-    "second try": lambda **options: Toy(quadratic, [3.0], fails=lambda x, k, tol: x[0] == 3 and tol < 1e-3, **options),
+    "second try": lambda **options: Toy(quadratic, [3.0], fails=lambda x, k, tol: x[0] == 3 and tol < 1e-2, **options),
     "failing": lambda **options: Toy(quadratic, [3.0], fails=lambda x, k, tol: True, **options),
 }
 
@@ -131,9 +131,9 @@ def test_fits_get_more_accurate_as_the_gradient_falls():
     for k in range(1, len(tolerances)):
         best = min(range(k), key=lambda i: result.values[i])
         ratio = result.gradient_norms[best] / result.gradient_norms[0]
-        assert tolerances[k] == pytest.approx(np.clip(1e-4 * ratio, 1e-6, 1e-4), rel=1e-9)
-    assert tolerances[0] == 1e-4
-    assert min(tolerances) == 1e-6
+        assert tolerances[k] == pytest.approx(np.clip(1e-3 * ratio, 1e-5, 1e-3), rel=1e-9)
+    assert tolerances[0] == 1e-3
+    assert min(tolerances) == 1e-5
 
 
 def test_failure_shortens_the_step():
@@ -183,7 +183,7 @@ def test_numbers_that_are_none(spoil):
 def test_start_that_fails_is_tried_once_more():
     toy = PROBLEMS["second try"]()
     result = learn(toy)
-    assert [tol for _, tol in toy.calls[:3]] == [1e-4, 1e-3, 1e-3]
+    assert [tol for _, tol in toy.calls[:3]] == [1e-3, 1e-2, 1e-2]
     assert result.converged.tolist()[:3] == [False, True, True]
     assert result.status == "converged"
     toy = PROBLEMS["failing"]()
@@ -201,7 +201,7 @@ def test_near_misses_loosen_the_tolerance():
     evaluate = toy.evaluate
 
     def coarse(theta, tol, progress=None):
-        return replace(evaluate(theta, tol), gap=max(tol / 2, 2e-6), converged=tol > 2e-6)
+        return replace(evaluate(theta, tol), gap=max(tol / 2, 2e-5), converged=tol > 2e-5)
 
     toy.evaluate = coarse
     result = learn(toy)
@@ -395,7 +395,7 @@ def test_goes_on_where_it_was(name, tmp_path):
             assert learn(make(disturb=interrupt_at(k)), checkpoint=path).status == "interrupted"
         toy = make()
         if name == "second try":  # it counts its calls from here
-            toy.fails = lambda theta, number, tol: theta[0] == 3 and tol < 1e-3
+            toy.fails = lambda theta, number, tol: theta[0] == 3 and tol < 1e-2
         assert_same(learn(toy, checkpoint=path), whole)
         assert len(toy.calls) == total - k
         # The end is in the file too.

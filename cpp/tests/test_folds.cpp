@@ -73,20 +73,6 @@ TEST_CASE("gathered rows have the losses of the original ones, times their facto
   CHECK(contains(rejection([&] { hard.gather({1}, {}); }), "1 rows and 0 factors"));
 }
 
-TEST_CASE("stacked likelihoods are gathered row by row") {
-  Random random(4);
-  const std::vector<std::int32_t> labels = random.labels(6, 3);
-  const Softmax softmax(labels.data(), 6, 3, nullptr);
-  const StackedLikelihood stacked(softmax.gather({0, 1, 2, 3, 4, 5}, std::vector<double>(6, 1.0)), 2);
-  CHECK(stacked.rows() == 3);
-  CHECK(stacked.classes() == 6);
-  const auto last = stacked.gather({2}, {3.0});
-  Matrix<double> u = as_matrix(random.matrix(1, 6));
-  Matrix<double> rows = u;
-  const double loss = last->residual(0, 1, u.data());
-  CHECK(loss == doctest::Approx(3.0 * softmax.residual(4, 2, rows.data())));
-}
-
 TEST_CASE("the quadratic likelihood has the derivatives of its value") {
   Random random(9);
   const std::vector<std::int32_t> labels = random.labels(5, 4);
@@ -95,7 +81,7 @@ TEST_CASE("the quadratic likelihood has the derivatives of its value") {
   Matrix<double> state = as_matrix(random.matrix(5, 4));
   softmax.curve(0, 5, state.data());
   const Matrix<double> c = as_matrix(random.matrix(5, 4));
-  const QuadraticLikelihood quadratic(softmax, state, c);
+  const QuadraticLikelihood quadratic(softmax, state, c, 7.0);
   const Matrix<double> u = as_matrix(random.matrix(5, 4));
   const Matrix<double> du = as_matrix(random.matrix(5, 4));
   const auto value = [&](double step) {
@@ -112,6 +98,8 @@ TEST_CASE("the quadratic likelihood has the derivatives of its value") {
   Matrix<double> moved = u;
   const LinePoint line = quadratic.line(0, 5, moved.data(), du.data());
   CHECK(line.value == doctest::Approx(value(0.0)));
+  CHECK(QuadraticLikelihood(softmax, state, c, 9.0).line(0, 5, Matrix<double>(u).data(), du.data()).value ==
+        doctest::Approx(line.value + 2.0));
   CHECK(line.slope == doctest::Approx(slope));
   CHECK(line.curvature == doctest::Approx((value(1.0) - 2.0 * value(0.0) + value(-1.0))).epsilon(1e-8));
 }

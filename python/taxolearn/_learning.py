@@ -19,8 +19,8 @@ from taxolearn._validation import check_number
 
 __all__ = ["Evaluation", "LearningResult", "Objective", "learn"]
 
-_LOOSE = 1e-4  # tolerance of the fits inside an evaluation, far from the minimum
-_TIGHT = 1e-6  # and near it
+_LOOSE = 1e-3  # tolerance of the fits inside an evaluation, far from the minimum
+_TIGHT = 1e-5  # and near it
 _LEAST_DECREASE = 1e-5  # of the criterion, relative, in a step of the search
 _LINE_STEPS = 10  # of a line search, at most
 _LINE_FAILURES = 5  # that end it: then steps a thousandth as long do not succeed

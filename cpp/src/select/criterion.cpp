@@ -120,8 +120,9 @@ void CrossValidation::run(const Candidate& candidate, const CriterionSettings& s
   } else if (out.strategy == Strategy::shuffled) {
     for (Index k = 0; k < folds_.count; ++k) folds.shuffled(k);
   } else {
-    const double affordable = share_for_vectors * settings.kernels.memory_limit / folds.stacked_bytes(1);
-    const Index together = std::clamp<Index>(static_cast<Index>(std::min(affordable, 1e6)), 1, folds_.count);
+    const double affordable = share_for_vectors * settings.kernels.memory_limit / folds.bytes();
+    const Index most = state == State::weights ? 1 : folds_.count;
+    const Index together = std::clamp<Index>(static_cast<Index>(std::min(affordable, 1e6)), 1, most);
     for (Index k = 0; k < folds_.count; k += together) folds.stacked(k, std::min(together, folds_.count - k));
   }
   last_ = std::move(after);

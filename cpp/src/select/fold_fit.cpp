@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "gradient.hpp"
+#include "lockstep.hpp"
 #include "taxolearn/base/stopwatch.hpp"
 #include "taxolearn/base/vector.hpp"
 #include "taxolearn/klr/newton.hpp"
@@ -71,18 +72,28 @@ void put_rows(const Matrix<double>& from, const std::vector<Index>& rows, Matrix
     std::copy(from.row(k), from.row(k) + from.cols(), to.row(rows[static_cast<std::size_t>(k)]));
 }
 
-/// Weights 1 for the rows that a fold is trained on (or holds out) and 0 for the others, for some folds side by side.
-std::unique_ptr<Likelihood> masked(const CrossValidation& cv, Index first_fold, Index copies, bool held_out) {
+/// Of all rows, with weight 0 for those that the fold holds out; or for all others.
+std::unique_ptr<Likelihood> masked(const CrossValidation& cv, Index fold, bool held_out) {
   std::vector<Index> rows;
   std::vector<double> factors;
   for (Index i = 0; i < cv.folds().rows(); ++i) {
-    for (Index k = 0; k < copies; ++k) {
-      const bool out = cv.folds().of_row[static_cast<std::size_t>(i)] == first_fold + k;
-      rows.push_back(i);
-      factors.push_back(out == held_out ? 1.0 : 0.0);
-    }
+    rows.push_back(i);
+    factors.push_back((cv.folds().of_row[static_cast<std::size_t>(i)] == fold) == held_out ? 1.0 : 0.0);
   }
-  return std::make_unique<StackedLikelihood>(cv.likelihood().gather(rows, factors), copies);
+  return cv.likelihood().gather(rows, factors);
+}
+
+/// Points of several folds side by side, n x (folds C).
+template <class Point>
+Matrix<double> side_by_side(const std::vector<FoldOutcome>& folds, Index rows, Index classes,
+                            Point FoldOutcome::* point) {
+  const auto count = static_cast<Index>(folds.size());
+  Matrix<double> out(rows, count * classes);
+  for (Index k = 0; k < count; ++k) {
+    const double* const from = (folds[static_cast<std::size_t>(k)].*point).data();
+    for (Index i = 0; i < rows; ++i) std::copy(from + i * classes, from + (i + 1) * classes, out.row(i) + k * classes);
+  }
+  return out;
 }
 
 // What differs between the two spaces of vectors.
@@ -172,30 +183,52 @@ MinimizeSettings FoldFits<T>::minimize_settings(const Problem& problem, double t
   MinimizeSettings settings;
   settings.tolerance = tolerance;
   settings.max_iterations = settings_.max_iterations;
-  settings.history = history(problem);
+  settings.history = choose_history(problem, state_);
   return settings;
 }
 
 template <class T>
-Report FoldFits<T>::report() {
-  return [this](const MinimizeResult& state) {
-    if (execution_.monitor == nullptr) return;
+Report FoldFits<T>::report(FoldOutcome& outcome, const Execution& execution) const {
+  return [this, &outcome, execution](const MinimizeResult& state) {
+    if (execution.monitor == nullptr) return;
     Progress progress;
-    progress.iteration = out_.iterations + state.iterations;
-    progress.products = out_.counters.products;
+    progress.iteration = out_.iterations + outcome.iterations + state.iterations;
+    progress.products = out_.products + outcome.counters.products;
     progress.objective = state.objective;
     progress.relative_gap = std::abs(state.gap / state.objective);
-    execution_.monitor->progress(progress);
+    execution.monitor->progress(progress);
   };
 }
 
+namespace {
+
 /// Takes down how a fit or a system went.
+void note(const MinimizeResult& result, double& gap, FoldOutcome& outcome) {
+  outcome.iterations += result.iterations;
+  outcome.converged = outcome.converged && result.status == Status::converged;
+  gap = result.gap == 0.0 ? 0.0 : std::abs(result.gap / result.objective);
+}
+
+}  // namespace
+
 template <class T>
-void FoldFits<T>::note(const MinimizeResult& outcome, double& gap) {
+void FoldFits<T>::merge(const FoldOutcome& outcome) {
+  out_.value += outcome.value;
+  out_.plain_value += outcome.plain_value;
+  out_.gap = std::isfinite(outcome.gap) ? std::max(out_.gap, outcome.gap) : outcome.gap;
+  out_.adjoint_gap =
+      std::isfinite(outcome.adjoint_gap) ? std::max(out_.adjoint_gap, outcome.adjoint_gap) : outcome.adjoint_gap;
+  out_.converged = out_.converged && outcome.converged;
   out_.iterations += outcome.iterations;
-  out_.converged = out_.converged && outcome.status == Status::converged;
-  const double relative = outcome.gap == 0.0 ? 0.0 : std::abs(outcome.gap / outcome.objective);
-  gap = std::isfinite(relative) ? std::max(gap, relative) : relative;
+  out_.products += outcome.counters.products;
+  out_.fit_seconds += outcome.fit_seconds;
+  out_.adjoint_seconds += outcome.adjoint_seconds;
+  out_.counters.algorithm = outcome.counters.algorithm;
+  out_.counters.timings.products += outcome.counters.timings.products;
+  out_.counters.timings.likelihood += outcome.counters.timings.likelihood;
+  out_.counters.timings.vectors += outcome.counters.timings.vectors;
+  fits_.append(outcome.fit);
+  if (settings_.gradient) adjoints_.append(outcome.adjoint);
 }
 
 template <class T>
@@ -227,11 +260,11 @@ std::vector<Operator<T>*> FoldFits<T>::part_operators(Index fold, const std::vec
 
 /// K S on all rows.
 template <class T>
-Matrix<double> FoldFits<T>::product(const Problem& problem, const Matrix<double>& S) {
+Matrix<double> FoldFits<T>::product(const Problem& problem, const Matrix<double>& S, FoldOutcome& outcome) {
   Buffer<T> from(static_cast<std::size_t>(S.size())), to(from.size());
   convert(S.data(), from.data(), S.size(), execution_);
   KernelProduct<T>(problem, whole_operators()).apply(from.data(), to.data(), execution_);
-  ++out_.counters.products;
+  ++outcome.counters.products;
   Matrix<double> out(S.rows(), S.cols());
   convert(to.data(), out.data(), S.size(), execution_);
   return out;
@@ -239,91 +272,102 @@ Matrix<double> FoldFits<T>::product(const Problem& problem, const Matrix<double>
 
 template <class T>
 template <class Space>
-void FoldFits<T>::fit(Space& space, const Problem& problem) {
-  const Stopwatch watch(out_.fit_seconds);
-  const Buffer<double> before = fits_.next(point_size(space));
+void FoldFits<T>::fit(Space& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
+                      const Execution& execution) const {
+  const Stopwatch watch(outcome.fit_seconds);
   if (!before.empty()) start(space, before);
-  note(lbfgs(space, minimize_settings(problem, settings_.tolerance), report()), out_.gap);
-  fit_ = point_of(space);
-  fits_.append(fit_);
+  note(lbfgs(space, minimize_settings(problem, settings_.tolerance), report(outcome, execution)), outcome.gap, outcome);
+  outcome.fit = point_of(space);
 }
 
-/// The system (I + H K) f = c of the problem's quadratic likelihood. `known` is c where the solution is known at the
-/// rows where it is not zero.
 template <class T>
 template <class Space>
-void FoldFits<T>::solve(Space& space, const Problem& problem, const Matrix<double>* known) {
-  const Stopwatch watch(out_.adjoint_seconds);
-  Buffer<double> before = adjoints_.next(point_size(space));
+void FoldFits<T>::solve(Space& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
+                        const Execution& execution) const {
+  const Stopwatch watch(outcome.adjoint_seconds);
   if (before.empty()) {
     space.start_at_zero();
   } else {
-    if (known != nullptr) put_known(space, *known, before);
     start(space, before);
   }
-  note(lbfgs(space, minimize_settings(problem, settings_.adjoint_tolerance), report()), out_.adjoint_gap);
-  adjoint_ = point_of(space);
-  adjoints_.append(adjoint_);
+  note(lbfgs(space, minimize_settings(problem, settings_.adjoint_tolerance), report(outcome, execution)),
+       outcome.adjoint_gap, outcome);
+  outcome.adjoint = point_of(space);
 }
 
 template <class T>
 template <class Space>
-void FoldFits<T>::fit_and_solve(Space& space, Problem& problem, const Likelihood& trained, const Likelihood& held_out) {
-  fit(space, problem);
+void FoldFits<T>::fit_and_solve(Space& space, Problem& problem, Index fold, const Buffer<double>& fit_before,
+                                Buffer<double> adjoint_before, FoldOutcome& outcome, const Execution& execution) const {
+  const Likelihood& trained = *problem.likelihood;
+  fit(space, problem, fit_before, outcome, execution);
   Matrix<double> c = space.predictors();
-  const double loss = to_residual(held_out, c, execution_);
-  out_.plain_value += loss;
-  out_.value += loss;
+  outcome.plain_value = to_residual(*masked(cv_, fold, true), c, execution);
+  outcome.value = outcome.plain_value;
   if (!settings_.gradient) return;
   Matrix<double> residual = space.predictors();
-  to_residual(trained, residual, execution_);
-  const Matrix<double> state = curved(trained, space.predictors(), execution_);
-  const QuadraticLikelihood quadratic(trained, state, c);
+  to_residual(trained, residual, execution);
+  const Matrix<double> state = curved(trained, space.predictors(), execution);
+  const QuadraticLikelihood quadratic(trained, state, c, 0.0);
   problem.likelihood = &quadratic;
-  solve(space, problem, &c);
+  if (!adjoint_before.empty()) put_known(space, c, adjoint_before);
+  solve(space, problem, adjoint_before, outcome, execution);
   problem.likelihood = &trained;
-  out_.value -= inner(space, fit_, execution_) + inner_product(space.predictors(), residual, execution_);
+  outcome.value -= inner(space, outcome.fit, execution) + inner_product(space.predictors(), residual, execution);
 }
 
 template <class T>
-double FoldFits<T>::stacked_bytes(Index copies) const {
-  // The point, its image, state, residuals and c, and the vectors of L-BFGS with their images.
-  const ReplicatedCoupling coupling(*candidate_.coupling, 1);
-  const Problem problem = make_problem(coupling, 1);
-  const double vectors = state_ == State::weights ? 1.0 : 2.0 * lbfgs_slots(history(problem)) + 2.0;
-  return static_cast<double>(rows_ * classes_ * copies) * (6.0 * sizeof(double) + vectors * sizeof(T));
+double FoldFits<T>::bytes() const {
+  // The point, its image, state, residuals, c and the last points, and the vectors of L-BFGS with their images.
+  const Problem problem = make_problem(*candidate_.coupling, 1);
+  const double vectors = state_ == State::weights ? 1.0 : 2.0 * lbfgs_slots(choose_history(problem, state_)) + 4.0;
+  return static_cast<double>(rows_ * classes_) * (8.0 * sizeof(double) + vectors * sizeof(T));
 }
 
 template <class T>
-void FoldFits<T>::stacked(Index first_fold, Index copies) {
-  const auto trained = masked(cv_, first_fold, copies, false);
-  const auto held_out = masked(cv_, first_fold, copies, true);
-  const ReplicatedCoupling coupling(*candidate_.coupling, copies);
-  Problem problem = make_problem(coupling, copies);
-  problem.likelihood = trained.get();
-  const int slots = lbfgs_slots(history(problem));
-  const int before = out_.counters.products;
+void FoldFits<T>::stacked(Index first_fold, Index count) {
+  const Coupling& coupling = *candidate_.coupling;
   if (state_ == State::weights) {
+    const auto trained = masked(cv_, first_fold, false);
+    Problem problem = make_problem(coupling, 1);
+    problem.likelihood = trained.get();
     if (linear_.features == nullptr) linear_.features = make_linear_features<T>(cv_.inputs(), 1.0, execution_);
-    WeightSpace<T> space(problem, *linear_.features, slots, execution_, out_.counters);
-    fit_and_solve(space, problem, *trained, *held_out);
+    FoldOutcome outcome;
+    WeightSpace<T> space(problem, *linear_.features, lbfgs_slots(choose_history(problem, state_)), execution_,
+                         outcome.counters);
+    const Index size = point_size(space);
+    fit_and_solve(space, problem, first_fold, fits_.next(size), adjoints_.next(size), outcome, execution_);
     const Stopwatch watch(out_.gradient_seconds);
-    if (settings_.gradient) add_gradient(*candidate_.coupling, copies, fit_, adjoint_, out_, execution_);
-  } else {
-    const std::vector<Operator<T>*> operators = whole_operators();
-    {
-      CoefficientSpace<T> space(problem, operators, slots, execution_, out_.counters);
-      fit_and_solve(space, problem, *trained, *held_out);
-    }
-    const Stopwatch watch(out_.gradient_seconds);
-    if (settings_.gradient) {
-      const Index columns = copies * classes_;
-      add_gradient(problem, *candidate_.coupling, operators, as_matrix(fit_, rows_, columns),
-                   as_matrix(adjoint_, rows_, columns), settings_.kernel_gradient, out_, execution_);
-      ++out_.counters.products;
-    }
+    if (settings_.gradient) add_gradient(coupling, 1, outcome.fit, outcome.adjoint, out_, execution_);
+    merge(outcome);
+    return;
   }
-  out_.products += static_cast<int>(copies) * (out_.counters.products - before);
+  const std::vector<Operator<T>*> operators = whole_operators();
+  Lockstep<T> lockstep(operators, count);
+  std::vector<FoldOutcome> outcomes(static_cast<std::size_t>(count));
+  const Index size = rows_ * classes_;
+  lockstep.run(
+      [&](Index k) {
+        const Execution alone{1, nullptr};
+        const auto trained = masked(cv_, first_fold + k, false);
+        Problem problem = make_problem(coupling, 1);
+        problem.likelihood = trained.get();
+        FoldOutcome& outcome = outcomes[static_cast<std::size_t>(k)];
+        CoefficientSpace<T> space(problem, lockstep.operators_of(k), lbfgs_slots(choose_history(problem, state_)),
+                                  alone, outcome.counters);
+        fit_and_solve(space, problem, first_fold + k, fits_.next(size, k), adjoints_.next(size, k), outcome, alone);
+      },
+      execution_);
+  if (settings_.gradient) {
+    const Stopwatch watch(out_.gradient_seconds);
+    const ReplicatedCoupling replicated(coupling, count);
+    Problem problem = make_problem(replicated, count);
+    add_gradient(problem, coupling, operators, side_by_side(outcomes, rows_, classes_, &FoldOutcome::fit),
+                 side_by_side(outcomes, rows_, classes_, &FoldOutcome::adjoint), settings_.kernel_gradient, out_,
+                 execution_);
+    out_.products += static_cast<int>(count);
+  }
+  for (const FoldOutcome& outcome : outcomes) merge(outcome);
 }
 
 template <class T>
@@ -335,14 +379,13 @@ void FoldFits<T>::shuffled(Index fold) {
   const Problem whole = make_problem(*candidate_.coupling, 1);
   Problem problem = whole;
   problem.likelihood = trained.get();
-  const int before = out_.counters.products;
+  FoldOutcome outcome;
 
   // Kernel matrices keep the rows of the fold in front, where they serve alone; the linear kernel has a second
   // operator.
-  std::vector<Index> all(static_cast<std::size_t>(rows_));
+  std::vector<Index> all = in;
   std::vector<Index> places_in = in, places_out = out;
   if (kernels_ != nullptr) {
-    all = in;
     all.insert(all.end(), out.begin(), out.end());
     std::iota(places_in.begin(), places_in.end(), Index(0));
     std::iota(places_out.begin(), places_out.end(), static_cast<Index>(in.size()));
@@ -352,84 +395,89 @@ void FoldFits<T>::shuffled(Index fold) {
     if (kernels_ != nullptr) kernels_->select(all, execution_);
   };
 
-  CoefficientSpace<T> space(problem, part_operators(fold, in), lbfgs_slots(history(problem)), execution_,
-                            out_.counters);
-  fit(space, problem);
+  CoefficientSpace<T> space(problem, part_operators(fold, in), lbfgs_slots(choose_history(problem, state_)), execution_,
+                            outcome.counters);
+  const Index size = point_size(space);
+  fit(space, problem, fits_.next(size), outcome, execution_);
   Matrix<double> alpha(rows_, classes_);
-  put_rows(as_matrix(fit_, static_cast<Index>(in.size()), classes_), places_in, alpha);
+  put_rows(as_matrix(outcome.fit, static_cast<Index>(in.size()), classes_), places_in, alpha);
   select_all();
-  const Matrix<double> u_out = rows_of(product(whole, alpha), places_out);
+  const Matrix<double> u_out = rows_of(product(whole, alpha, outcome), places_out);
   Matrix<double> residual_out = u_out;
-  const double loss = to_residual(*held_out, residual_out, execution_);
-  out_.plain_value += loss;
-  out_.value += loss;
+  outcome.plain_value = to_residual(*held_out, residual_out, execution_);
+  outcome.value = outcome.plain_value;
   if (settings_.gradient) {
     Matrix<double> f(rows_, classes_);
     put_rows(residual_out, places_out, f);
-    const Matrix<double> offset = rows_of(product(whole, f), places_in);
+    const Matrix<double> image = product(whole, f, outcome);
+    const Matrix<double> offset = rows_of(image, places_in);
     Matrix<double> residual = space.predictors();
     to_residual(*trained, residual, execution_);
     const Matrix<double> state = curved(*trained, space.predictors(), execution_);
     Matrix<double> c = offset;
     to_minus_hessian_product(*trained, state, c, execution_);
-    const QuadraticLikelihood quadratic(*trained, state, c);
+    // The system of all rows, with its solution at the held-out ones put in: the constant makes the values the same.
+    const double constant = -0.5 * inner_product(offset, c, execution_) -
+                            0.5 * inner_product(residual_out, rows_of(image, places_out), execution_);
+    const QuadraticLikelihood quadratic(*trained, state, c, constant);
     problem.likelihood = &quadratic;
     part_operators(fold, in);
-    solve(space, problem, nullptr);
+    solve(space, problem, adjoints_.next(size), outcome, execution_);
     // f . K (alpha + r), with the held-out part of f: that of K f is in `offset`.
-    out_.value -= inner(space, fit_, execution_) + inner_product(residual_out, u_out, execution_) +
-                  inner_product(space.predictors(), residual, execution_) + inner_product(offset, residual, execution_);
-    put_rows(as_matrix(adjoint_, static_cast<Index>(in.size()), classes_), places_in, f);
+    outcome.value -= inner(space, outcome.fit, execution_) + inner_product(residual_out, u_out, execution_) +
+                     inner_product(space.predictors(), residual, execution_) +
+                     inner_product(offset, residual, execution_);
+    put_rows(as_matrix(outcome.adjoint, static_cast<Index>(in.size()), classes_), places_in, f);
     const Stopwatch watch(out_.gradient_seconds);
     select_all();
     add_gradient(whole, *candidate_.coupling, whole_operators(), alpha, f, settings_.kernel_gradient, out_, execution_);
-    ++out_.counters.products;
+    ++outcome.counters.products;
   }
-  out_.products += out_.counters.products - before;
+  merge(outcome);
 }
 
 template <class T>
 void FoldFits<T>::exact(Index fold) {
-  const auto trained = masked(cv_, fold, 1, false);
-  const auto held_out = masked(cv_, fold, 1, true);
+  const auto trained = masked(cv_, fold, false);
+  const auto held_out = masked(cv_, fold, true);
   Problem problem = make_problem(*candidate_.coupling, 1);
   problem.likelihood = trained.get();
-  const int before = out_.counters.products;
+  FoldOutcome outcome;
   const std::vector<Operator<T>*> operators = whole_operators();
-  CoefficientSpace<T> space(problem, operators, newton_slots, execution_, out_.counters);
+  CoefficientSpace<T> space(problem, operators, newton_slots, execution_, outcome.counters);
   {
-    const Stopwatch watch(out_.fit_seconds);
-    const Buffer<double> known = fits_.next(point_size(space));
-    if (!known.empty()) start(space, known);
-    note(exact_newton(space, problem, minimize_settings(problem, settings_.tolerance), report(), execution_), out_.gap);
-    fit_ = point_of(space);
-    fits_.append(fit_);
+    const Stopwatch watch(outcome.fit_seconds);
+    const Buffer<double> before = fits_.next(point_size(space));
+    if (!before.empty()) start(space, before);
+    note(exact_newton(space, problem, minimize_settings(problem, settings_.tolerance), report(outcome, execution_),
+                      execution_),
+         outcome.gap, outcome);
+    outcome.fit = point_of(space);
   }
   Matrix<double> c = space.predictors();
-  const double loss = to_residual(*held_out, c, execution_);
-  out_.plain_value += loss;
-  out_.value += loss;
+  outcome.plain_value = to_residual(*held_out, c, execution_);
+  outcome.value = outcome.plain_value;
   if (settings_.gradient) {
     Matrix<double> residual = space.predictors();
     to_residual(*trained, residual, execution_);
     const Matrix<double> state = curved(*trained, space.predictors(), execution_);
     Matrix<double> image(rows_, classes_), f(rows_, classes_);
     {
-      const Stopwatch watch(out_.adjoint_seconds);
+      const Stopwatch watch(outcome.adjoint_seconds);
       std::transform(c.data(), c.data() + c.size(), c.data(), [](double value) { return -value; });
       space.kernel(c.data(), image.data());
       exact_steps(problem, execution_)->solve(state, c, image, 0.0, f);
       space.kernel(f.data(), image.data());
     }
-    adjoint_.assign(f.data(), f.data() + f.size());
-    adjoints_.append(adjoint_);
-    out_.value -= dot(fit_.data(), image.data(), image.size(), execution_) + inner_product(image, residual, execution_);
+    outcome.adjoint.assign(f.data(), f.data() + f.size());
+    outcome.value -=
+        dot(outcome.fit.data(), image.data(), image.size(), execution_) + inner_product(image, residual, execution_);
     const Stopwatch watch(out_.gradient_seconds);
-    add_gradient(problem, *candidate_.coupling, operators, as_matrix(fit_, rows_, classes_), f,
+    add_gradient(problem, *candidate_.coupling, operators, as_matrix(outcome.fit, rows_, classes_), f,
                  settings_.kernel_gradient, out_, execution_);
-    ++out_.counters.products;
+    ++outcome.counters.products;
   }
-  out_.products += out_.counters.products - before;
+  merge(outcome);
 }
 
 template class FoldFits<float>;

@@ -11,9 +11,9 @@ class StateTape {
  public:
   StateTape(const Buffer<float>& before, Buffer<float>& after) : before_(before), after_(after) {}
 
-  /// Where the next point, of this size, starts; empty where nothing is known.
-  Buffer<double> next(Index size) const {
-    const auto from = static_cast<Index>(after_.size());
+  /// Where the next point, of this size, starts, or the one so many points later; empty where nothing is known.
+  Buffer<double> next(Index size, Index later = 0) const {
+    const Index from = static_cast<Index>(after_.size()) + later * size;
     if (static_cast<Index>(before_.size()) < from + size) return {};
     return Buffer<double>(before_.begin() + from, before_.begin() + from + size);
   }
@@ -28,7 +28,21 @@ class StateTape {
   Buffer<float>& after_;
 };
 
-/// One evaluation with products in precision T, fold by fold or group by group.
+/// The fit and the system of one fold: points, and what they add to the criterion.
+struct FoldOutcome {
+  Buffer<double> fit, adjoint;
+  double value = 0.0;
+  double plain_value = 0.0;
+  double gap = 0.0;
+  double adjoint_gap = 0.0;
+  bool converged = true;
+  int iterations = 0;
+  double fit_seconds = 0.0;
+  double adjoint_seconds = 0.0;
+  Result counters;
+};
+
+/// One evaluation with products in precision T, fold by fold or some folds at a time.
 template <class T>
 class FoldFits {
  public:
@@ -36,8 +50,8 @@ class FoldFits {
            KernelMatrices* kernels, LinearParts<T>& linear, State state, const InnerState& before, InnerState& after,
            Criterion& out, const Execution& execution);
 
-  /// Some folds side by side, on all rows.
-  void stacked(Index first_fold, Index copies);
+  /// Some folds in lockstep, on all rows. In the space of weights one only.
+  void stacked(Index first_fold, Index count);
 
   /// One fold on the rows it is trained on.
   void shuffled(Index fold);
@@ -45,26 +59,31 @@ class FoldFits {
   /// One fold on all rows, by Cholesky factors.
   void exact(Index fold);
 
-  /// Memory of `copies` folds side by side.
-  double stacked_bytes(Index copies) const;
+  /// Memory of the vectors of one fold.
+  double bytes() const;
 
  private:
   Problem make_problem(const Coupling& coupling, Index copies) const;
-  int history(const Problem& problem) const { return choose_history(problem, state_); }
   MinimizeSettings minimize_settings(const Problem& problem, double tolerance) const;
-  Report report();
-  void note(const MinimizeResult& outcome, double& gap);
-
+  Report report(FoldOutcome& outcome, const Execution& execution) const;
   std::vector<Operator<T>*> whole_operators();
   std::vector<Operator<T>*> part_operators(Index fold, const std::vector<Index>& rows);
-  Matrix<double> product(const Problem& problem, const Matrix<double>& S);
+  Matrix<double> product(const Problem& problem, const Matrix<double>& S, FoldOutcome& outcome);
 
   template <class Space>
-  void fit(Space& space, const Problem& problem);
+  void fit(Space& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
+           const Execution& execution) const;
   template <class Space>
-  void solve(Space& space, const Problem& problem, const Matrix<double>* known);
+  void solve(Space& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
+             const Execution& execution) const;
+
+  /// Both, on all rows.
   template <class Space>
-  void fit_and_solve(Space& space, Problem& problem, const Likelihood& trained, const Likelihood& held_out);
+  void fit_and_solve(Space& space, Problem& problem, Index fold, const Buffer<double>& fit_before,
+                     Buffer<double> adjoint_before, FoldOutcome& outcome, const Execution& execution) const;
+
+  /// Adds a fold to the criterion, all but its gradient.
+  void merge(const FoldOutcome& outcome);
 
   const CrossValidation& cv_;
   const Candidate& candidate_;
@@ -76,7 +95,6 @@ class FoldFits {
   Criterion& out_;
   Execution execution_;
   Index rows_, classes_;
-  Buffer<double> fit_, adjoint_;  ///< the last points
 };
 
 }  // namespace taxolearn

@@ -32,19 +32,6 @@ void ReplicatedCoupling::diag(double* out) const {
   for (Index k = 1; k < copies_; ++k) std::copy(out, out + inner_.classes(), out + k * inner_.classes());
 }
 
-std::unique_ptr<Likelihood> StackedLikelihood::gather(const std::vector<Index>& rows,
-                                                      const std::vector<double>& factors) const {
-  std::vector<Index> inner_rows;
-  std::vector<double> inner_factors;
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    for (Index copy = 0; copy < copies_; ++copy) {
-      inner_rows.push_back(rows[k] * copies_ + copy);
-      inner_factors.push_back(factors[k]);
-    }
-  }
-  return std::make_unique<StackedLikelihood>(inner_->gather(inner_rows, inner_factors), copies_);
-}
-
 double QuadraticLikelihood::residual(Index first, Index count, double* u) const {
   thread_local Buffer<double> before;
   const Index size = count * classes();
@@ -54,7 +41,7 @@ double QuadraticLikelihood::residual(Index first, Index count, double* u) const 
   const double* const c = c_.row(first);
   const double value = 0.5 * dot_block(before.data(), u, size) - dot_block(before.data(), c, size);
   axpy_block(-1.0, c, u, size);
-  return value;
+  return value + row_constant_ * static_cast<double>(count);
 }
 
 LinePoint QuadraticLikelihood::line(Index first, Index count, double* u, const double* du) const {
@@ -63,7 +50,7 @@ LinePoint QuadraticLikelihood::line(Index first, Index count, double* u, const d
   direction.assign(du, du + size);
   const double* const c = c_.row(first);
   LinePoint point;
-  point.value = -dot_block(u, c, size);
+  point.value = row_constant_ * static_cast<double>(count) - dot_block(u, c, size);
   point.slope = -dot_block(du, c, size);
   curved_.root_transposed(first, count, state_.row(first), u);
   curved_.root_transposed(first, count, state_.row(first), direction.data());

@@ -9,7 +9,7 @@
 // systems know how many parameters there are; a last pass over the kernel finds all derivatives at once.
 //
 // Both are fits to the same solver: the system is that of a quadratic likelihood. Folds are treated in one of two ways:
-//   stacked   all at once, as columns of the same products over all rows, held-out ones with weight zero
+//   stacked   in lockstep, as columns of the same products over all rows, held-out ones with weight zero
 //   shuffled  one after the other, each on its own rows
 #pragma once
 

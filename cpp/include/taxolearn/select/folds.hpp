@@ -1,7 +1,4 @@
-// Folds of cross-validation, and the parts of a problem that has q copies of the classes side by side, one per fold.
-//
-// Row i of an n x (q C) array holds q rows of length C, one a fold: in memory it is an (n q) x C array. So whatever
-// works row by row, likelihood or coupling, works on all folds at once, and a kernel product meets q C columns.
+// Folds of cross-validation, and what their fits and linear systems are made of.
 #pragma once
 
 #include <memory>
@@ -21,8 +18,9 @@ struct Folds {
   std::vector<Index> trained(Index fold) const;
 };
 
-/// The coupling of `copies` sets of classes that have nothing to do with each other: G on each of them. Its parameters
-/// are those of the one coupling, which must outlive it.
+/// The coupling of `copies` sets of classes that have nothing to do with each other, side by side: G on each of them.
+/// Row i of an n x (copies C) array holds `copies` rows of length C, so in memory it is an (n copies) x C array. Its
+/// parameters are those of the one coupling, which must outlive it.
 class ReplicatedCoupling final : public Coupling {
  public:
   ReplicatedCoupling(const Coupling& inner, Index copies) : inner_(inner), copies_(copies) {}
@@ -48,46 +46,13 @@ class ReplicatedCoupling final : public Coupling {
   Index copies_;
 };
 
-/// Likelihoods side by side: rows i q .. i q + q - 1 of a likelihood are row i of this one.
-class StackedLikelihood final : public Likelihood {
- public:
-  StackedLikelihood(std::unique_ptr<Likelihood> inner, Index copies) : inner_(std::move(inner)), copies_(copies) {}
-
-  Index rows() const override { return inner_->rows() / copies_; }
-  Index classes() const override { return inner_->classes() * copies_; }
-
-  /// Of the first copy: for one copy only.
-  double row_weight(Index i) const override { return inner_->row_weight(i * copies_); }
-  double residual(Index first, Index count, double* u) const override {
-    return inner_->residual(first * copies_, count * copies_, u);
-  }
-  LinePoint line(Index first, Index count, double* u, const double* du) const override {
-    return inner_->line(first * copies_, count * copies_, u, du);
-  }
-  void curve(Index first, Index count, double* u) const override { inner_->curve(first * copies_, count * copies_, u); }
-  void root(Index first, Index count, const double* state, double* x) const override {
-    inner_->root(first * copies_, count * copies_, state, x);
-  }
-  void root_transposed(Index first, Index count, const double* state, double* x) const override {
-    inner_->root_transposed(first * copies_, count * copies_, state, x);
-  }
-  void root_diagonal(Index first, Index count, const double* state, double* out) const override {
-    inner_->root_diagonal(first * copies_, count * copies_, state, out);
-  }
-  std::unique_ptr<Likelihood> gather(const std::vector<Index>& rows, const std::vector<double>& factors) const override;
-
- private:
-  std::unique_ptr<Likelihood> inner_;
-  Index copies_;
-};
-
-/// The quadratic f(u) = 1/2 u . H u - c . u with the Hessian H of another likelihood at a given state. Whoever fits it
-/// solves (I + H K) x = c, and has u = K x.
+/// The quadratic f(u) = 1/2 u . H u - c . u + constant with the Hessian H of another likelihood at a given state.
+/// Whoever fits it solves (I + H K) x = c, and has u = K x.
 class QuadraticLikelihood final : public Likelihood {
  public:
   /// state and c (n x C); all must outlive it.
-  QuadraticLikelihood(const Likelihood& curved, const Matrix<double>& state, const Matrix<double>& c)
-      : curved_(curved), state_(state), c_(c) {}
+  QuadraticLikelihood(const Likelihood& curved, const Matrix<double>& state, const Matrix<double>& c, double constant)
+      : curved_(curved), state_(state), c_(c), row_constant_(constant / static_cast<double>(curved.rows())) {}
 
   Index rows() const override { return curved_.rows(); }
   Index classes() const override { return curved_.classes(); }
@@ -110,6 +75,7 @@ class QuadraticLikelihood final : public Likelihood {
   const Likelihood& curved_;
   const Matrix<double>& state_;
   const Matrix<double>& c_;
+  double row_constant_;
 };
 
 }  // namespace taxolearn
