@@ -2,10 +2,26 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from bench import couplings, fits, hierarchies, images, kernel_fits, large_kernels, packings, products, ranks
+from bench import (
+    couplings,
+    criterion,
+    fits,
+    hierarchies,
+    images,
+    kernel_fits,
+    large_kernels,
+    learned_kernels,
+    learned_texts,
+    packings,
+    products,
+    ranks,
+    searches,
+)
+from bench.cases import Cases
 from bench.problems import dump_csr, news20
 from bench.report import Result, write
 from bench.taxonomies import TREES
@@ -90,13 +106,74 @@ def _parser() -> argparse.ArgumentParser:
     )
     packing.add_argument("--repeats", type=int, default=11)
 
+    _add_learning(suites, common)
+
     dump = suites.add_parser("dump", help="write the matrix of news20 for taxolearn_bench --csr")
     dump.add_argument("file", type=Path)
     dump.add_argument("--quick", action="store_true")
     return parser
 
 
+def _add_learning(suites: Any, common: argparse.ArgumentParser) -> None:
+    """Suites of learned hyperparameters, whose cases are kept one by one."""
+    resumable = argparse.ArgumentParser(add_help=False, parents=[common])
+    resumable.add_argument("--fresh", action="store_true", help="forget the cases that are done, and start anew")
+    shared: dict[str, Any] = {
+        "parents": [resumable],
+        "formatter_class": argparse.ArgumentDefaultsHelpFormatter,
+    }
+    satimage = suites.add_parser("satimage", **shared, help="kernels learned on satimage, ten partitions")
+    satimage.add_argument("--partitions", type=int, default=10)
+    satimage.add_argument("--methods", type=_names, default=list(learned_kernels.PUBLISHED))
+
+    usps = suites.add_parser("usps", **shared, help="own kernels learned on 2,000 rows of USPS")
+    usps.add_argument("--runs", type=int, default=5)
+
+    texts = suites.add_parser("texts", **shared, help="variances learned for flat and hierarchical models")
+    texts.add_argument("--only", type=_names, default=list(TREES), help="which data sets")
+    texts.add_argument("--models", type=_names, default=list(learned_texts.MODELS))
+    texts.add_argument("--characters", action="store_true", help="texts also by characters, as in the suite hierarchy")
+    texts.add_argument("--limit", type=float, default=7200.0, help="give a model up when it takes longer (s)")
+
+    cost = suites.add_parser("criterion", **shared, help="cost of the cross-validated criterion and its gradient")
+    cost.add_argument("--parts", type=_names, default=["cost", "strategy", "accuracy", "jaxopt"])
+    cost.add_argument("--tol", type=float, default=1e-4, help="relative gap of the fits in the first two parts")
+    cost.add_argument("--repeats", type=int, default=3)
+    cost.add_argument("--limit", type=float, default=3600.0, help="give a case up when it takes longer (s)")
+
+    search = suites.add_parser("search", **shared, help="learning against grid search and Optuna")
+    search.add_argument("--only", type=_names, default=["news20", "clinc150"], help="which data sets")
+    search.add_argument("--limit", type=float, default=600.0, help="seconds of searches without an end")
+
+
+def _run_learning(options: argparse.Namespace) -> Result | None:
+    if options.suite not in ("satimage", "usps", "texts", "criterion", "search"):
+        return None
+    common: dict[str, Any] = {
+        "n_threads": options.threads,
+        "quick": options.quick,
+        "cases": Cases(options.output / f"{options.suite}.cases.jsonl", fresh=options.fresh),
+    }
+    if options.suite == "satimage":
+        return learned_kernels.run_satimage(methods=options.methods, partitions=options.partitions, **common)
+    if options.suite == "usps":
+        return learned_kernels.run_usps(runs=options.runs, **common)
+    if options.suite == "texts":
+        return learned_texts.run(
+            data=options.only, models=options.models, characters=options.characters, limit=options.limit, **common
+        )
+    if options.suite == "criterion":
+        return criterion.run(
+            parts=options.parts, tol=options.tol, repeats=options.repeats, limit=options.limit, **common
+        )
+    problems = [problem for problem, (data, _) in searches.PROBLEMS.items() if data in options.only]
+    return searches.run(problems=problems, limit=options.limit, **common)
+
+
 def _run(options: argparse.Namespace) -> Result:
+    learning = _run_learning(options)
+    if learning is not None:
+        return learning
     if options.suite == "fit":
         return fits.run(
             variances=options.variances,

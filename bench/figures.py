@@ -1,7 +1,9 @@
-"""The figures of results: bars, labelled points, or lines, one panel per problem or pair of quantities."""
+"""The figures of results: bars, labelled points, lines and traces, one panel per problem or pair of quantities."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +49,27 @@ class Lines:
     panels: tuple[Axes, ...]
 
 
-Figure = Bar | Points | Lines
+@dataclass(frozen=True)
+class ErrorReject:
+    """Error-reject curves of rows with ``rejected``, ``curve`` and ``area``. One panel per problem."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Learned values of own kernels, ``learned`` of each row, by class: a point a row. One panel per parameter."""
+
+    parameters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Rows have a ``trace``: lists by key, ``seconds`` among them. One panel per problem and key; keys have labels."""
+
+    labels: dict[str, str]
+
+
+Figure = Bar | Points | Lines | ErrorReject | Spread | Traces
+Panel = tuple[str, Callable[[Any], None]]  # its title, and what draws it
 
 
 def is_ours(row: dict[str, Any]) -> bool:
@@ -66,37 +88,59 @@ def draw(figure: Figure, title: str, rows: Rows, stem: Path) -> None:
     mpl.rcParams["svg.hashsalt"] = "taxolearn"
     import matplotlib.pyplot as plt
 
-    problems = list(dict.fromkeys(row["problem"] for row in rows))
-    count = len(figure.panels) if isinstance(figure, Lines) else len(problems)
-    wide = min(count, 2)
-    high = -(-count // wide)
+    panels = _panels(figure, rows)
+    if not panels:
+        return
+    wide = min(len(panels), 2)
+    high = -(-len(panels) // wide)
     height = 2.4 if isinstance(figure, Bar) else 3.1
     fig, grid = plt.subplots(high, wide, figsize=(4.6 * wide, height * high + 0.6), squeeze=False, layout="constrained")
-    for ax in grid.flat[count:]:
+    for ax in grid.flat[len(panels) :]:
         ax.remove()
-    for ax in grid.flat[:count]:
+    for ax, (heading, paint) in zip(grid.flat, panels, strict=False):
         ax.spines[["top", "right"]].set_visible(False)
-    if isinstance(figure, Lines):
-        for ax, panel in zip(grid.flat, figure.panels, strict=False):
-            _lines(ax, rows, panel, problems)
-        handles, names = grid.flat[0].get_legend_handles_labels()
-        fig.legend(handles, names, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
-    for ax, problem in zip(grid.flat, [] if isinstance(figure, Lines) else problems, strict=False):
-        ax.set_title(problem, fontsize=9)
-        of_problem = [row for row in rows if row["problem"] == problem]
-        if isinstance(figure, Bar):
-            _bars(ax, of_problem, figure)
-        elif isinstance(figure, Points):
-            _points(ax, of_problem, figure.axes)
+        ax.set_title(heading, fontsize=9)
+        paint(ax)
+    if isinstance(figure, (Lines, Traces)):
+        entries: dict[str, Any] = {}
+        for ax in grid.flat[: len(panels)]:
+            handles, names = ax.get_legend_handles_labels()
+            entries |= dict(zip(names, handles, strict=True))
+        fig.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=3, fontsize=7, frameon=False)
     fig.suptitle(title, fontsize=10)
     if isinstance(figure, Points):
         fig.draw_without_rendering()  # labels need the final places of the points
         fig.set_layout_engine("none")
-        for ax in grid.flat[:count]:
+        for ax in grid.flat[: len(panels)]:
             _place_labels(fig, ax)
     fig.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
     fig.savefig(stem.with_suffix(".png"), dpi=150)
     plt.close(fig)
+
+
+def _panels(figure: Figure, rows: Rows) -> list[Panel]:
+    by_problem: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_problem.setdefault(row["problem"], []).append(row)
+    if isinstance(figure, Lines):
+        return [("", partial(_lines, rows=rows, axes=axes, problems=list(by_problem))) for axes in figure.panels]
+    if isinstance(figure, Spread):
+        return [("", partial(_spread, rows=rows, parameter=name)) for name in figure.parameters]
+    if isinstance(figure, Traces):
+        others = dict.fromkeys(row["library"] for row in rows if not is_ours(row))
+        colours = dict(zip(others, cycle(("#606060", "#c8553d", "#5a8f3c", "#7b5ea7", "#b8860b")), strict=False))
+        return [
+            (problem, partial(_traces, rows=of_problem, key=key, label=label, colours=colours))
+            for problem, of_problem in by_problem.items()
+            for key, label in figure.labels.items()
+        ]
+    if isinstance(figure, Bar):
+        return [(problem, partial(_bars, rows=of_problem, bar=figure)) for problem, of_problem in by_problem.items()]
+    if isinstance(figure, ErrorReject):
+        return [(problem, partial(_error_reject, rows=of_problem)) for problem, of_problem in by_problem.items()]
+    return [
+        (problem, partial(_points, rows=of_problem, axes=figure.axes)) for problem, of_problem in by_problem.items()
+    ]
 
 
 def _name(row: dict[str, Any]) -> str:
@@ -205,3 +249,51 @@ def _lines(ax: Any, rows: Rows, axes: Axes, problems: Sequence[str]) -> None:
             if points:
                 style = "-o" if is_ours(of_line[0]) else "--s"
                 ax.plot(*zip(*points, strict=True), style, color=color, markersize=3.5, linewidth=1.1, label=name)
+
+
+def _error_reject(ax: Any, rows: Rows) -> None:
+    import numpy as np
+
+    from taxolearn.metrics import ErrorRejectCurve
+    from taxolearn.plotting import plot_error_reject
+
+    curves = {}
+    for row in rows:
+        rejected, error = np.array(row["rejected"]), np.array(row["curve"])
+        curves[row["library"].removeprefix("taxolearn, ")] = ErrorRejectCurve(
+            rejected, error, np.full(len(error), np.nan), row["area"]
+        )
+    plot_error_reject(curves, ax=ax)
+    ax.set_xlim(0, rows[0]["rejected"][-1])
+
+
+def _spread(ax: Any, rows: Rows, parameter: str) -> None:
+    rows = [row for row in rows if "learned" in row]
+    for place, label in enumerate(rows[0]["classes"]):
+        values = sorted(row["learned"][f"kernels[{label}].{parameter}"] for row in rows)
+        ax.plot([place, place], [values[0], values[-1]], color=OURS, linewidth=1.0, alpha=0.5)
+        ax.plot([place] * len(values), values, "o", color=OURS, markersize=3.5)
+    ax.set_xticks(range(len(rows[0]["classes"])), rows[0]["classes"])
+    _scales(ax, Axes("", "class", "", parameter.replace("_", " "), log="y"))
+    low, high = ax.get_ylim()
+    if high > 10 * low:
+        ax.yaxis.set_minor_formatter("")
+
+
+def _traces(ax: Any, rows: Rows, key: str, label: str, colours: dict[str, str]) -> None:
+    _scales(ax, Axes("", "seconds", "", label))
+    for row in rows:
+        points = [
+            (at, value)
+            for at, value in zip(row["trace"]["seconds"], row["trace"][key], strict=True)
+            if value is not None
+        ]
+        if points:
+            color, style = (OURS, "-o") if is_ours(row) else (colours[row["library"]], "--s")
+            drawn = {"drawstyle": "steps-post", "markersize": 3, "linewidth": 1.2, "label": row["library"]}
+            ax.plot(*zip(*points, strict=True), style, color=color, **drawn)
+    # Far above the end, how fast the loss falls says little.
+    everything = [value for row in rows for value in row["trace"][key] if value is not None]
+    if everything:
+        least = min(everything)
+        ax.set_ylim(0.98 * least, min(1.6 * least, 1.02 * max(everything)))

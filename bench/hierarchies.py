@@ -46,7 +46,7 @@ _COLUMNS = {
     "products": "products",
     "gap": "gap",
 }
-_SCORES = (
+SCORES = (
     "acc, prec (mean reciprocal rank of the truth), micro- and macro-F1 (over the classes of the test set) are those "
     "of the most probable class. taxo (half the path to the truth) and pacc (the parent is right) are those of the "
     "decision of least expected loss; [0-1] marks the most probable class instead. ECE: expected calibration error."
@@ -75,6 +75,7 @@ def _model(data: TreeData, tree: bool, choice: Choice, gap: float, n_threads: in
         tol=gap,
         max_iter=5000,
         n_threads=n_threads,
+        hyperparameters="fixed",
     )
 
 
@@ -98,7 +99,8 @@ def _choose(data: TreeData, tree: bool, grid: Grid, n_threads: int) -> Choice:
     return min((best._replace(sigma2=sigma2) for sigma2 in SIGMAS2), key=loss)
 
 
-def _scores(data: TreeData, model: Any) -> dict[str, float]:
+def scores(data: TreeData, model: Any) -> dict[str, float]:
+    """Those of the papers, on the test set."""
     truth, tree = data.y_test, model.taxonomy_
     log_proba = model.predict_log_proba(data.X_test)
     proba = np.exp(log_proba)
@@ -128,7 +130,7 @@ def run(*, data: list[str], gap: float, n_threads: int, quick: bool) -> Result:
         columns=_COLUMNS,
         figure=Bar(key="log_loss", label="log loss on test data", text="{:.3f}"),
         settings={"gap": gap, "threads": n_threads, "quick": quick},
-        notes=[_SCORES, _CHOICE],
+        notes=[SCORES, _CHOICE],
     )
     for name in data:
         problem = TREES[name]()
@@ -146,7 +148,7 @@ def run(*, data: list[str], gap: float, n_threads: int, quick: bool) -> Result:
                     "library": "taxolearn, tree" if tree else "flat",
                     "variances": ", ".join(f"{value:.3g}" for value in levels),
                     "sigma2": choice.sigma2,
-                    **_scores(problem, model),
+                    **scores(problem, model),
                     "seconds": seconds,
                     "products": model.result_.products,
                     "gap": model.result_.relative_gap,

@@ -69,7 +69,9 @@ def _fit(data: Data, v: float, gap: float, max_iter: int, n_threads: int) -> dic
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the row says so
-        model = KernelLogisticClassifier(Linear(v), sigma2=_SIGMA2, tol=gap, max_iter=max_iter, n_threads=n_threads)
+        model = KernelLogisticClassifier(
+            Linear(v), sigma2=_SIGMA2, tol=gap, max_iter=max_iter, n_threads=n_threads, hyperparameters="fixed"
+        )
         model.fit(data.X, data.y)
     seconds = time.perf_counter() - start
     peak = resident("VmHWM")

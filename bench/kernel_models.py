@@ -60,7 +60,9 @@ def _ours(data: Data, values: Values, n_threads: int, own: bool = False, gap: fl
     kernel = PerClass(values.kernel) if own else values.kernel
 
     def fit() -> Fitted:
-        model = KernelLogisticClassifier(kernel, sigma2=values.sigma2, tol=gap, n_threads=n_threads, **options)
+        model = KernelLogisticClassifier(
+            kernel, sigma2=values.sigma2, tol=gap, n_threads=n_threads, **options, hyperparameters="fixed"
+        )
         result = model.fit(data.X, data.y).result_
         facts = {
             "products": result.products,

@@ -50,7 +50,9 @@ def libraries(data: Data, v: float, s2: float, gap: float, n_threads: int) -> li
 
 def _taxolearn(data: Data, v: float, s2: float, gap: float, method: str, n_threads: int) -> Library:
     def fit(tol: float) -> Any:
-        model = KernelLogisticClassifier(Linear(v), sigma2=s2, tol=tol, method=method, n_threads=n_threads)
+        model = KernelLogisticClassifier(
+            Linear(v), sigma2=s2, tol=tol, method=method, n_threads=n_threads, hyperparameters="fixed"
+        )
         return model.fit(data.X, data.y)
 
     return Library(f"taxolearn {method}", True, (gap, gap / 2), fit, lambda model: (model.coef_, model.intercept_))

@@ -11,7 +11,10 @@ from typing import Any
 from bench.figures import Figure, draw
 from taxolearn import _core
 
-_PACKAGES = ("taxolearn", "numpy", "scipy", "scikit-learn", "sparse_dot_mkl", "torch", "gpytorch")
+_PACKAGES = (
+    *("taxolearn", "numpy", "scipy", "scikit-learn", "sparse_dot_mkl", "torch", "gpytorch"),
+    *("jax", "jaxopt", "optuna"),
+)
 
 
 @dataclass

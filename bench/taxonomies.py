@@ -1,7 +1,8 @@
 """Data sets whose classes form a tree, as the papers have them or as their owners publish them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,11 @@ class TreeData:
             f"{self.taxonomy.n_classes} classes, {self.taxonomy.n_nodes - 1} nodes, height {self.taxonomy.height}"
         )
 
+    def first_rows(self, count: int) -> "TreeData":
+        """A random subset of the training rows, always the same."""
+        rows = np.sort(np.random.default_rng(0).permutation(self.X.shape[0])[:count])
+        return replace(self, X=self.X[rows], y=self.y[rows])
+
 
 def _news20() -> TreeData:
     data = news20()
@@ -60,13 +66,22 @@ def _words_and_characters(texts: list[str], texts_test: list[str]) -> tuple[Any,
     return X, X_test
 
 
-def _clinc150() -> TreeData:
+def _words(texts: list[str], texts_test: list[str]) -> tuple[Any, Any]:
+    """Tf-idf of words."""
+    vectorizer = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
+    return sparse.csr_matrix(vectorizer.fit_transform(texts)), sparse.csr_matrix(vectorizer.transform(texts_test))
+
+
+Features = Callable[[list[str], list[str]], tuple[Any, Any]]
+
+
+def _clinc150(features: Features = _words_and_characters) -> TreeData:
     folder = data_directory() / "clinc150"
     (texts, y), (texts_test, y_test) = (
         read_text_pairs(folder / "data_full.json.gz", part) for part in ("train", "test")
     )
     taxonomy = Taxonomy.from_file(folder / "domains.json")
-    return TreeData("clinc150", taxonomy, *_interleaved(_words_and_characters(texts, texts_test), y, y_test))
+    return TreeData("clinc150", taxonomy, *_interleaved(features(texts, texts_test), y, y_test))
 
 
 def _interleaved(inputs: tuple[Any, Any], y: Any, y_test: Any) -> tuple[Any, Any, Any, Any]:
@@ -86,7 +101,7 @@ def _lshtc() -> TreeData:
     return TreeData("LSHTC dry run", taxonomy, X, train.y, X_test, test.y)
 
 
-def _onet() -> TreeData:
+def _onet(features: Features = _words_and_characters) -> TreeData:
     table = read_table(data_directory() / "onet" / "Task_Statements.txt.gz")
     codes, texts = np.array(table["O*NET-SOC Code"]), table["Task"]
     taxonomy = Taxonomy.from_paths(
@@ -94,7 +109,7 @@ def _onet() -> TreeData:
     )
     order = np.random.default_rng(0).permutation(len(codes))
     test, train = order[: len(order) // 4], order[len(order) // 4 :]
-    inputs = _words_and_characters([texts[i] for i in train], [texts[i] for i in test])
+    inputs = features([texts[i] for i in train], [texts[i] for i in test])
     return TreeData("onet tasks", taxonomy, *_interleaved(inputs, codes[train], codes[test]))
 
 
@@ -105,3 +120,24 @@ TREES: dict[str, Callable[[], TreeData]] = {
     "lshtc": _lshtc,
     "onet": _onet,
 }
+# The same with words alone where the inputs are texts: an order of magnitude fewer entries a row.
+OF_WORDS: dict[str, Callable[[], TreeData]] = TREES | {
+    "clinc150": partial(_clinc150, _words),
+    "onet": partial(_onet, _words),
+}
+
+
+def occupations(n_nodes: int) -> TreeData:
+    """O*NET task texts, words only, with a tree of height 3: families of occupations until there are enough nodes."""
+    data = OF_WORDS["onet"]()
+    y, y_test = (np.array([code[:6] for code in labels]) for labels in (data.y, data.y_test))
+    families: list[str] = []
+    leaves: list[str] = []
+    for family in sorted({code[:2] for code in y.tolist()}):
+        if len({code[:4] for code in leaves}) + len(leaves) + len(families) >= n_nodes:
+            break
+        families.append(family)
+        leaves += sorted({code for code in y.tolist() if code[:2] == family})
+    taxonomy = Taxonomy.from_paths((code[:2], code[:4], code) for code in leaves)
+    train, test = (np.flatnonzero(np.isin(labels, leaves)) for labels in (y, y_test))
+    return TreeData("onet families", taxonomy, data.X[train], y[train], data.X_test[test], y_test[test])

@@ -1,0 +1,218 @@
+"""Suite ``texts``: variances of flat and hierarchical linear models learned by cross-validation, beside a grid.
+
+The models are those of Seeger (2008, 6.1). F1 is flat with one variance, F2 flat with one per subtree below the root,
+H1 the tree with a variance per level, H2 the tree with one per subtree. All start from variance 5, and sigma2 = 0.01 is
+not learned. The grid has one variance for all classes or nodes, and takes the one with the lowest criterion on the same
+folds.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from bench.cases import Cases
+from bench.figures import Bar
+from bench.hierarchies import SCORES, scores
+from bench.learning import learning_facts, partition
+from bench.report import Result
+from bench.taxonomies import OF_WORDS, TREES, TreeData
+from taxolearn import KernelLogisticClassifier
+from taxolearn.kernels import Linear
+from taxolearn.model_selection import CrossValidationObjective
+
+MODELS: dict[str, dict[str, Any]] = {
+    "F1": {"coupling": "identity", "tying": "shared"},
+    "F2": {"coupling": "identity", "tying": "subtree"},
+    "H1": {"coupling": "tree", "tying": "level"},
+    "H2": {"coupling": "tree", "tying": "subtree"},
+}
+GRID = np.geomspace(0.05, 500.0, 10)
+START, SIGMA2 = 5.0, 0.01
+_GRID_TOL = 1e-4  # of the fits; the criterion is corrected for what they lack
+
+# Macro- and micro-F1 in percent, Gopal and Yang (2015).
+PUBLISHED = {
+    "news20": {"BSVM": (82.32, 83.10), "MLR": (81.82, 82.56), "RR-LR": (82.06, 82.86), "HBLR": (81.69, 82.56)},
+    "clef": {
+        "MLR": (54.76, 80.52),
+        "RR-SVM": (53.92, 80.02),
+        "RR-LR": (55.83, 80.12),
+        "HBLR, M3-map": (59.65, 81.41),
+        "HBLR, M3-var": (59.67, 81.61),
+    },
+}
+_COLUMNS = {
+    "problem": "data",
+    "library": "model",
+    "variances": "variances",
+    "accuracy": "acc %",
+    "prec": "prec %",
+    "taxo": "taxo",
+    "taxo_argmax": "taxo [0-1]",
+    "parent": "pacc %",
+    "parent_argmax": "pacc [0-1] %",
+    "micro_f1": "micro-F1 %",
+    "macro_f1": "macro-F1 %",
+    "log_loss": "log loss",
+    "over_grid": "beyond grid's %",
+    "cv_loss": "CV log loss",
+    "calibration": "ECE %",
+    "parameters": "parameters",
+    "learning_seconds": "learning s",
+    "evaluations": "evaluations",
+    "failures": "failures",
+    "learning_status": "status of learning",
+    "final_seconds": "final fit s",
+    "gap": "gap",
+}
+_GRID_NOTE = (
+    f"Grid: {len(GRID)} variances from {GRID[0]:g} to {GRID[-1]:g}, evenly on log scale, one for all classes or nodes, "
+    "by the criterion on the same 5 folds, each started from the one before; its seconds include the gradients, which "
+    'correct the criterion. "Beyond grid\'s" is how much the test log loss exceeds that of the grid for the same '
+    "coupling; below 0 it is better."
+)
+_LEARNING_NOTE = (
+    "F1: flat, one variance; F2: flat, one per subtree; H1: tree, one per level; H2: tree, one per subtree. All start "
+    f"from {START:g}, sigma2 = {SIGMA2:g}. Published: Gopal and Yang (2015), whose preprocessing of news20 differs."
+)
+
+
+def _load(name: str, characters: bool, quick: bool) -> TreeData:
+    data = (TREES if characters else OF_WORDS)[name]()
+    return data.first_rows(800) if quick else data
+
+
+def measure_learned(data: str, model: str, characters: bool, quick: bool, n_threads: int) -> dict[str, Any]:
+    """Learn, fit and score in this process."""
+    problem = _load(data, characters, quick)
+    begin = time.perf_counter()
+    fitted = KernelLogisticClassifier(
+        Linear(START),
+        taxonomy=problem.taxonomy,
+        **MODELS[model],
+        sigma2=SIGMA2,
+        hyperparameters="cv",
+        cv=partition(problem.y, 0),
+        learn_sigma2=False,
+        max_evaluations=6 if quick else 100,
+        random_state=0,
+        n_threads=n_threads,
+    ).fit(problem.X, problem.y)
+    seconds = time.perf_counter() - begin
+    facts = learning_facts(fitted)
+    # Variances of groups are relative to that of the kernel, which then stays as it is.
+    factor = 1.0 if "kernel.variance" in facts["learned"] else START
+    values = [factor * value for value in facts["learned"].values()]
+    return {
+        "description": problem.description,
+        "seconds": seconds,
+        "variances": _shown(values),
+        "all_variances": values,
+        **facts,
+        **scores(problem, fitted),
+    }
+
+
+def _shown(values: list[float]) -> str:
+    if len(values) <= 5:
+        return ", ".join(f"{value:.3g}" for value in values)
+    return f"{min(values):.3g} to {max(values):.3g}"
+
+
+def measure_grid(data: str, coupling: str, characters: bool, quick: bool, n_threads: int) -> dict[str, Any]:
+    """Choose one common variance by the criterion, fit and score in this process."""
+    problem = _load(data, characters, quick)
+    common: dict[str, Any] = {
+        "coupling": coupling,
+        "tying": "shared",
+        "sigma2": SIGMA2,
+        "random_state": 0,
+        "n_threads": n_threads,
+    }
+    begin = time.perf_counter()
+    objective = CrossValidationObjective(
+        problem.X, problem.y, Linear(START), problem.taxonomy, partition(problem.y, 0), learn_sigma2=False, **common
+    )
+    losses: list[float] = []
+    failures = 0
+    for variance in GRID:
+        evaluation = objective.evaluate(objective.theta + np.log(variance / START), _GRID_TOL)
+        if evaluation.converged:
+            objective.accept()
+        else:
+            failures += 1
+        losses.append(evaluation.value / objective.n_held_out if evaluation.converged else float("inf"))
+    learning_seconds = time.perf_counter() - begin
+    best = int(np.argmin(losses))
+    fitted = KernelLogisticClassifier(
+        Linear(float(GRID[best])), taxonomy=problem.taxonomy, hyperparameters="fixed", **common
+    ).fit(problem.X, problem.y)
+    return {
+        "description": problem.description,
+        "seconds": time.perf_counter() - begin,
+        "variances": f"{GRID[best]:.3g}",
+        "cv_loss": losses[best],
+        "cv_losses": [loss if np.isfinite(loss) else None for loss in losses],
+        "parameters": 1,
+        "learning_seconds": learning_seconds,
+        "evaluations": len(GRID),
+        "failures": failures,
+        "final_seconds": fitted.result_.timings["total"],
+        "gap": fitted.result_.relative_gap,
+        "status": fitted.result_.status,
+        **scores(problem, fitted),
+    }
+
+
+def run(
+    *, data: list[str], models: list[str], characters: bool, n_threads: int, limit: float, quick: bool, cases: Cases
+) -> Result:
+    """On each data set the grids, then the learned models."""
+    result = Result(
+        suite="texts",
+        title="Variances learned by cross-validation: flat and hierarchical models",
+        columns=_COLUMNS,
+        figure=Bar("log_loss", "log loss on test data", "{:.3f}"),
+        settings={"threads": n_threads, "quick": quick},
+        notes=[_LEARNING_NOTE, _GRID_NOTE, SCORES],
+    )
+    for name in data:
+        arguments = {"data": name, "characters": characters, "quick": quick}
+        rows: list[dict[str, Any]] = []
+        grids: dict[str, float] = {}
+        for coupling in dict.fromkeys(MODELS[model]["coupling"] for model in models):
+            title = f"grid, {'tree' if coupling == 'tree' else 'flat'}"
+            answer = cases.run(
+                f"{name}, {title}",
+                "bench.learned_texts:measure_grid",
+                arguments | {"coupling": coupling},
+                n_threads,
+                limit,
+            )
+            rows.append({"problem": name, "library": title, "learning_status": answer.get("status"), **answer})
+            if "log_loss" in answer:
+                grids[coupling] = answer["log_loss"]
+        for model in models:
+            answer = cases.run(
+                f"{name}, {model}",
+                "bench.learned_texts:measure_learned",
+                arguments | {"model": model},
+                n_threads,
+                limit,
+            )
+            row = {"problem": name, "library": f"taxolearn, {model}", "learning_status": answer.get("status"), **answer}
+            best = grids.get(MODELS[model]["coupling"])
+            if best is not None and "log_loss" in row:
+                row["over_grid"] = 100 * (row["log_loss"] / best - 1)
+            rows.append(row)
+        result.notes += list(dict.fromkeys(f"{row['description']}." for row in rows if "description" in row))
+        result.rows += rows + _published(name)
+    return result
+
+
+def _published(name: str) -> list[dict[str, Any]]:
+    return [
+        {"problem": name, "library": f"{library}, published", "macro_f1": macro, "micro_f1": micro}
+        for library, (macro, micro) in PUBLISHED.get(name, {}).items()
+    ]

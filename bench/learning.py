@@ -1,0 +1,38 @@
+"""What benchmarks say about hyperparameters that were learned."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from taxolearn._folds import make_folds
+
+
+def learning_facts(model: Any) -> dict[str, Any]:
+    """Effort and outcome of ``hyperparameters="cv"``, and of the final fit."""
+    trace, result = model.cv_result_, model.result_
+    return {
+        "parameters": len(trace.names),
+        "evaluations": len(trace.evaluations),
+        "failures": int(np.count_nonzero(~trace.converged)),
+        "learning_seconds": float(trace.seconds.sum()),
+        "learning_products": int(trace.products.sum()),
+        "cv_loss": None if trace.best is None else float(trace.values[trace.best]),
+        "learning_status": trace.status,
+        "learned": {name: float(np.exp(log)) for name, log in zip(trace.names, trace.theta, strict=True)},
+        "values": trace.values.tolist(),
+        "gradient_norms": trace.gradient_norms.tolist(),
+        "final_seconds": result.timings["total"],
+        "products": result.products,
+        "gap": result.relative_gap,
+        "status": result.status,
+    }
+
+
+def partition(y: npt.NDArray[Any], seed: int, n_folds: int = 5) -> npt.NDArray[np.int32]:
+    """The fold of every row, those of the estimator: the same for everybody who is compared.
+
+    The row of a class that has no other is never held out: its fold is -1.
+    """
+    classes, indices = np.unique(y, return_inverse=True)
+    return make_folds(indices, len(classes), n_folds, seed)
