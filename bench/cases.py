@@ -29,16 +29,25 @@ class Cases:
                 self._known[_key(entry["function"], entry["arguments"])] = entry["answer"]
 
     def run(
-        self, title: str, function: str, arguments: dict[str, Any], n_threads: int, limit: float | None = None
+        self,
+        title: str,
+        function: str,
+        arguments: dict[str, Any],
+        n_threads: int,
+        limit: float | None = None,
+        **more: Any,
     ) -> dict[str, Any]:
-        """The answer of ``module:function``, called with keyword arguments and ``n_threads``; see ``isolated``."""
+        """The answer of ``module:function``, called with keyword arguments and ``n_threads``; see ``isolated``.
+
+        By ``more`` arguments cases are not told apart.
+        """
         arguments = arguments | {"n_threads": n_threads}
         key = _key(function, arguments)
         if key in self._known:
             print(f"  {title}: known", flush=True)
             return self._known[key]
         begin = time.perf_counter()
-        answer = isolated(function, arguments, n_threads, limit)
+        answer = isolated(function, arguments | more, n_threads, limit)
         print(f"  {title}, {time.perf_counter() - begin:.1f} s in all: {_short(answer)}", flush=True)
         if not str(answer.get("status")).startswith("failed"):
             self._known[key] = answer

@@ -83,8 +83,10 @@ def _load(name: str, characters: bool, quick: bool) -> TreeData:
     return data.first_rows(800) if quick else data
 
 
-def measure_learned(data: str, model: str, characters: bool, quick: bool, n_threads: int) -> dict[str, Any]:
-    """Learn, fit and score in this process."""
+def measure_learned(
+    data: str, model: str, characters: bool, quick: bool, n_threads: int, time_limit: float
+) -> dict[str, Any]:
+    """Learn for at most ``time_limit`` seconds, fit and score in this process."""
     problem = _load(data, characters, quick)
     begin = time.perf_counter()
     fitted = KernelLogisticClassifier(
@@ -96,6 +98,7 @@ def measure_learned(data: str, model: str, characters: bool, quick: bool, n_thre
         cv=partition(problem.y, 0),
         learn_sigma2=False,
         max_evaluations=6 if quick else 100,
+        time_limit=time_limit,
         random_state=0,
         n_threads=n_threads,
     ).fit(problem.X, problem.y)
@@ -188,7 +191,6 @@ def run(
                 "bench.learned_texts:measure_grid",
                 arguments | {"coupling": coupling},
                 n_threads,
-                limit,
             )
             rows.append({"problem": name, "library": title, "learning_status": answer.get("status"), **answer})
             if "log_loss" in answer:
@@ -199,7 +201,7 @@ def run(
                 "bench.learned_texts:measure_learned",
                 arguments | {"model": model},
                 n_threads,
-                limit,
+                time_limit=limit,
             )
             row = {"problem": name, "library": f"taxolearn, {model}", "learning_status": answer.get("status"), **answer}
             best = grids.get(MODELS[model]["coupling"])
