@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from taxolearn import KernelLogisticClassifier, datasets
+from taxolearn import KernelLogisticClassifier, Taxonomy, datasets
 from taxolearn.kernels import RBF, Linear, PerClass, Precomputed
 from taxolearn.model_selection import CrossValidationObjective
 
@@ -90,6 +90,18 @@ def test_the_gradient_vanishes_at_what_was_learned(tree):
     assert value / objective.n_held_out == pytest.approx(trace.values[trace.best], rel=1e-4)
     inside = (trace.theta > objective.bounds[:, 0]) & (trace.theta < objective.bounds[:, 1])
     assert np.abs(gradient[inside] / objective.n_held_out).max() < 2e-3
+
+
+def test_a_seed_makes_the_same_folds_with_and_without_a_taxonomy(tree):
+    names = np.array([f"{'zyxwvu'[k]}{k}" for k in range(6)])  # not in the order of the tree
+    taxonomy = Taxonomy.from_paths([["a" if k < 3 else "b", name] for k, name in enumerate(names.tolist())])
+    y = names[np.unique(tree.y, return_inverse=True)[1]]
+    flat = CrossValidationObjective(tree.X, y, random_state=5)
+    hierarchical = CrossValidationObjective(tree.X, y, None, taxonomy, random_state=5)
+    np.testing.assert_array_equal(flat.partitions[0], hierarchical.partitions[0])
+    model = KernelLogisticClassifier(taxonomy=taxonomy, random_state=5, max_evaluations=100).fit(tree.X, y)
+    first = hierarchical.evaluate(hierarchical.theta, 1e-6).value / hierarchical.n_held_out
+    assert model.cv_result_.values[0] == pytest.approx(first, rel=1e-4)
 
 
 def test_one_kernel_per_class(rings):
@@ -207,7 +219,7 @@ def test_a_checkpoint_ends_where_one_run_would(rings, tmp_path):
 _KILLED = """
     import sys
     import numpy as np
-    from taxolearn import KernelLogisticClassifier, datasets
+    from taxolearn import KernelLogisticClassifier, Taxonomy, datasets
 
     data = datasets.make_hierarchy(400, branching=(3, 4), random_state=1)
     print("ready", flush=True)

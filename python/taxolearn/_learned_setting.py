@@ -54,6 +54,8 @@ def learn_setting(
         arguments["classes"] = np.unique(y)
         X, y = X[rows][:, rows] if is_pairwise else X[rows], y[rows]
         weights = None if weights is None else np.asarray(weights)[rows]
+        if isinstance(cv, np.ndarray) and len(cv) > rows[-1]:  # folds of all rows
+            cv = cv[rows]
     partitions = check_number("cv_partitions", cv_partitions, least=1, integer=True)
     if partitions == 1:
         indices = np.unique(y, return_inverse=True)[1]

@@ -159,7 +159,9 @@ class CrossValidationObjective:
         n_partitions = check_number("n_partitions", n_partitions, least=1, integer=True)
 
         X, indices, in_order, taxonomy, weights = _check_data(X, y, taxonomy, classes, sample_weight, class_weight)
-        self.partitions = _make_partitions(indices, len(in_order), folds, random_state, n_partitions)
+        # By the order of labels, so that a seed makes the same folds with and without a taxonomy.
+        ranks = np.argsort(np.argsort(in_order, kind="stable"), kind="stable")
+        self.partitions = _make_partitions(ranks[indices], len(in_order), folds, random_state, n_partitions)
         counted = np.ones(len(indices)) if weights is None else weights
         self.n_held_out = float(counted[self.partitions[0] >= 0].sum())
         if self.n_held_out == 0:
@@ -334,7 +336,7 @@ def _check_data(
 
 
 def _make_partitions(
-    indices: npt.NDArray[np.int32], n_classes: int, folds: Any, random_state: Any, n_partitions: int
+    indices: npt.NDArray[np.intp], n_classes: int, folds: Any, random_state: Any, n_partitions: int
 ) -> tuple[npt.NDArray[np.int32], ...]:
     if n_partitions > 1 and not isinstance(folds, (int, np.integer)):
         raise ValueError(

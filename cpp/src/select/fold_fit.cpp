@@ -83,10 +83,16 @@ std::unique_ptr<Likelihood> masked(const CrossValidation& cv, Index fold, bool h
   return cv.likelihood().gather(rows, factors);
 }
 
+/// Takes down how a fit or a system went.
+void note(const MinimizeResult& result, double& gap, FoldOutcome& outcome) {
+  outcome.iterations += result.iterations;
+  outcome.converged = outcome.converged && result.status == Status::converged;
+  gap = result.gap == 0.0 ? 0.0 : std::abs(result.gap / result.objective);
+}
+
 /// Points of several folds side by side, n x (folds C).
-template <class Point>
 Matrix<double> side_by_side(const std::vector<FoldOutcome>& folds, Index rows, Index classes,
-                            Point FoldOutcome::* point) {
+                            Buffer<double> FoldOutcome::* point) {
   const auto count = static_cast<Index>(folds.size());
   Matrix<double> out(rows, count * classes);
   for (Index k = 0; k < count; ++k) {
@@ -199,17 +205,6 @@ Report FoldFits<T>::report(FoldOutcome& outcome, const Execution& execution) con
     execution.monitor->progress(progress);
   };
 }
-
-namespace {
-
-/// Takes down how a fit or a system went.
-void note(const MinimizeResult& result, double& gap, FoldOutcome& outcome) {
-  outcome.iterations += result.iterations;
-  outcome.converged = outcome.converged && result.status == Status::converged;
-  gap = result.gap == 0.0 ? 0.0 : std::abs(result.gap / result.objective);
-}
-
-}  // namespace
 
 template <class T>
 void FoldFits<T>::merge(const FoldOutcome& outcome) {
