@@ -136,6 +136,20 @@ def test_fits_get_more_accurate_as_the_gradient_falls():
     assert min(tolerances) == 1e-5
 
 
+def test_no_step_is_too_long():
+    def plain(theta):
+        """A slope that hardly bends: quasi-Newton steps grow as long as they may."""
+        return 10 + np.log1p(np.exp(-theta)).sum() / 2, -1 / (1 + np.exp(theta)) / 2
+
+    toy = Toy(plain, [0.0])
+    result = learn(toy, tol=1e-8)
+    best = np.minimum.accumulate(np.where(result.converged, result.values, np.inf))
+    origins = [result.thetas[result.values.tolist().index(value)] for value in best]
+    steps = [np.abs(theta - origin).max() for theta, origin in zip(result.thetas[1:], origins, strict=False)]
+    assert 1.0 < max(steps) <= 3.0
+    assert result.status == "converged"
+
+
 def test_failure_shortens_the_step():
     toy = Toy(quadratic, [6.0, 6.0], fails=lambda theta, number, tol: number in (1, 2))
     start, first, second, third = learn(toy, max_evaluations=4).thetas

@@ -22,6 +22,7 @@ __all__ = ["Evaluation", "LearningResult", "Objective", "learn"]
 _LOOSE = 1e-3  # tolerance of the fits inside an evaluation, far from the minimum
 _TIGHT = 1e-5  # and near it
 _LEAST_DECREASE = 1e-5  # of the criterion, relative, in a step of the search
+_LONGEST_STEP = 3.0  # of any parameter in one step of the search, on log scale: a factor of 20
 _LINE_STEPS = 10  # of a line search, at most
 _LINE_FAILURES = 5  # that end it: then steps a thousandth as long do not succeed
 _UNLIMITED = 10**9
@@ -209,7 +210,8 @@ def learn(
     """Minimize an objective over all of its parameters by L-BFGS-B.
 
     The fits inside an evaluation get more accurate as the gradient falls. A failed evaluation bounds the step of the
-    line search and leaves no trace in the inner state (Seeger 2008, section 4).
+    line search and leaves no trace in the inner state (Seeger 2008, section 4). No parameter changes by more than a
+    factor of 20 in one step: far away fits take long and tell little.
 
     Parameters
     ----------
@@ -362,12 +364,16 @@ class _Search:
 
         def value_and_gradient(theta: Array) -> tuple[float, Array]:
             nonlocal point, failures
-            point = start if _is_same(theta, start.theta) else self._evaluate(theta)
+            point = None
+            if _is_same(theta, start.theta):
+                point = start
+            elif np.abs(theta - origin.theta).max() <= _LONGEST_STEP:
+                point = self._evaluate(theta)
+                failures += point is None
             if point is None:
-                failures += 1
                 if failures == _LINE_FAILURES:
                     raise _Restart
-                value, gradient = _wall(origin, theta)
+                value, gradient = _wall(origin, theta)  # steps that are too long are not even tried
             else:
                 value, gradient = point.value, point.gradient
             return scale * value, scale * gradient
