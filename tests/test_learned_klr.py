@@ -189,12 +189,15 @@ def test_a_time_limit_ends_learning(rings):
         ({"kernel": "rfb"}, "kernel is 'rfb', expected a kernel or one of 'linear', 'rbf'"),
         ({"cv": 1}, "cv is 1, expected at least 2 folds"),
         ({"cv_samples": 1}, "cv_samples must be finite and at least 2, got 1"),
+        ({"cv_samples": 3}, "cv_samples=3 leaves 3 rows, no two of the same class"),
+        ({"checkpoint": 5}, "checkpoint must be a path or None, got 5"),
+        ({"checkpoint": "."}, "checkpoint: cannot read .*choose another path"),
         ({"max_evaluations": 0}, "max_evaluations must be finite and at least 1, got 0"),
         ({"time_limit": -1.0}, "time_limit must be finite and at least 0"),
     ],
 )
 def test_bad_arguments(rings, options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         KernelLogisticClassifier(**options).fit(*rings)
 
 

@@ -91,7 +91,7 @@ def read_checkpoint(
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unusable(path, error.strerror) from error
+        raise ValueError(f"checkpoint: cannot read {path}: {error.strerror}; choose another path") from error
     with file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _DIGEST_BYTES, 0))

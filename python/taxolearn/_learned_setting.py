@@ -53,6 +53,11 @@ def learn_setting(
     if rows is not None:
         arguments["classes"] = np.unique(y)
         X, y = X[rows][:, rows] if is_pairwise else X[rows], y[rows]
+        if np.unique(y, return_counts=True)[1].max() < 2:
+            raise ValueError(
+                f"cv_samples={cv_samples!r} leaves {len(rows)} rows, no two of the same class, so none can be held "
+                "out; raise it"
+            )
         weights = None if weights is None else np.asarray(weights)[rows]
         if isinstance(cv, np.ndarray) and len(cv) > rows[-1]:  # folds of all rows
             cv = cv[rows]

@@ -246,6 +246,8 @@ def learn(
     check_number("max_evaluations", max_evaluations, least=1, integer=True)
     if time_limit is not None:
         check_number("time_limit", time_limit, least=0.0)
+    if not (checkpoint is None or isinstance(checkpoint, (str, os.PathLike))):
+        raise TypeError(f"checkpoint must be a path or None, got {checkpoint!r} of type {type(checkpoint).__name__}")
     search = _Search(objective, tol, max_evaluations, time_limit, progress)
     try:
         if checkpoint is not None:
