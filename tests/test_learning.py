@@ -131,9 +131,9 @@ def test_fits_get_more_accurate_as_the_gradient_falls():
     for k in range(1, len(tolerances)):
         best = min(range(k), key=lambda i: result.values[i])
         ratio = result.gradient_norms[best] / result.gradient_norms[0]
-        assert tolerances[k] == pytest.approx(np.clip(1e-3 * ratio, 1e-5, 1e-3), rel=1e-9)
+        assert tolerances[k] == pytest.approx(np.clip(1e-3 * ratio, 3e-5, 1e-3), rel=1e-9)
     assert tolerances[0] == 1e-3
-    assert min(tolerances) == 1e-5
+    assert min(tolerances) == 3e-5
 
 
 def test_no_step_is_too_long():
@@ -213,7 +213,7 @@ def test_near_misses_loosen_the_tolerance():
     evaluate = toy.evaluate
 
     def coarse(theta, tol, progress=None):
-        return replace(evaluate(theta, tol), gap=max(tol / 2, 2e-5), converged=tol > 2e-5)
+        return replace(evaluate(theta, tol), gap=max(tol / 2, 6e-5), converged=tol > 6e-5)
 
     toy.evaluate = coarse
     result = learn(toy)

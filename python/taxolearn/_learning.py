@@ -20,7 +20,7 @@ from taxolearn._validation import check_number
 __all__ = ["Evaluation", "LearningResult", "Objective", "learn"]
 
 _LOOSE = 1e-3  # tolerance of the fits inside an evaluation, far from the minimum
-_TIGHT = 1e-5  # and near it
+_TIGHT = 3e-5  # and near it
 _LEAST_DECREASE = 1e-5  # of the criterion, relative, in a step of the search
 _LONGEST_STEP = 3.0  # of any parameter in one step of the search, on log scale: a factor of 20
 _LINE_STEPS = 10  # of a line search, at most

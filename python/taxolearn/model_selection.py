@@ -32,6 +32,8 @@ _METHODS = ("auto", "lbfgs", "exact")
 _PRECISIONS = ("auto", "single", "double")
 _STRATEGIES = ("auto", "stacked", "shuffled")
 _STATE = ("fits", "adjoints")  # what the core keeps of an evaluation
+_SYSTEM_SHARE = 0.1  # of the tolerance of the fits, for the linear systems: their errors weigh more in the gradient
+_SYSTEM_FLOOR = 1e-7  # no system needs a smaller one, unless the fits have it
 
 
 class CrossValidationObjective:
@@ -236,7 +238,8 @@ class CrossValidationObjective:
         theta : array of shape (m,)
             Logarithms of the hyperparameters.
         tol : float
-            Certified relative gap to which the folds are fitted.
+            Certified relative gap to which the folds are fitted; the linear systems are solved to a tenth of it, or
+            1e-7.
         progress : callable, default=None
             Called now and then with the iteration, the number of products, the objective of the fits, their relative
             gap and the seconds so far.
@@ -249,7 +252,7 @@ class CrossValidationObjective:
             criterion.evaluate(
                 **arguments,
                 tol=tol,
-                adjoint_tol=tol,
+                adjoint_tol=min(tol, max(_SYSTEM_SHARE * tol, _SYSTEM_FLOOR)),
                 gradient=True,
                 kernel_gradient=self.hyperparameters.has_kernel_parameters,
                 progress=progress,
