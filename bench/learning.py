@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import check_random_state
 
 from taxolearn._folds import make_folds
+from taxolearn._learned_setting import _choose_rows
 
 
 def learning_facts(model: Any) -> dict[str, Any]:
@@ -36,3 +38,12 @@ def partition(y: npt.NDArray[Any], seed: int, n_folds: int = 5) -> npt.NDArray[n
     """
     classes, indices = np.unique(y, return_inverse=True)
     return make_folds(indices, len(classes), n_folds, seed)
+
+
+def learning_rows(y: npt.NDArray[Any], samples: int | None, seed: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The rows and their folds that an estimator with ``cv_samples`` and ``random_state`` learns from."""
+    random = check_random_state(seed)
+    chosen = _choose_rows(y, samples, random)
+    rows = np.arange(len(y)) if chosen is None else chosen
+    classes, indices = np.unique(y[rows], return_inverse=True)
+    return rows, make_folds(indices, len(classes), 5, random, argument="cv")
