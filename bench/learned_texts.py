@@ -30,7 +30,6 @@ MODELS: dict[str, dict[str, Any]] = {
 GRID = np.geomspace(0.05, 5e4, 10)
 _SAMPLES = {"onet": 4000}  # rows to learn on, where all would take hours
 _GRID_SCALE = {"clef": 0.01}  # its features are not scaled to one
-_RISES = 2  # in succession, after which larger variances are not tried
 START, SIGMA2 = 5.0, 0.01
 _GRID_TOL = 1e-3  # of the fits; the criterion is corrected for what they lack
 
@@ -72,7 +71,7 @@ _COLUMNS = {
 _GRID_NOTE = (
     f"Grid: {len(GRID)} variances from {GRID[0]:g} to {GRID[-1]:g} (CLEF: a hundredth), evenly on log scale, one for "
     "all classes or nodes, "
-    "by the criterion on the same 5 folds, each started from the one before, until it rises twice in succession; its "
+    "by the criterion on the same 5 folds, each started from the one before, until it rises; its "
     'seconds include the gradients, which correct the criterion. "Beyond grid\'s" is by how much the log loss exceeds '
     "that of the grid for the same coupling, on test data; below 0 it is better."
 )
@@ -154,7 +153,7 @@ def measure_grid(data: str, coupling: str, characters: bool, quick: bool, n_thre
     failures = 0
     grid = GRID * _GRID_SCALE.get(data, 1.0)
     for variance in grid:
-        if len(losses) > _RISES and losses[-_RISES - 1 :] == sorted(losses[-_RISES - 1 :]):
+        if len(losses) > 1 and losses[-1] > losses[-2]:
             break
         evaluation = objective.evaluate(objective.theta + np.log(variance / START), _GRID_TOL)
         if evaluation.converged:
