@@ -7,16 +7,16 @@ are arrays. The archive's comment, the last 64 bytes of the file, is the SHA-256
 import hashlib
 import json
 import os
-import secrets
 import zipfile
 from collections.abc import Mapping
-from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from taxolearn._atomic import remove_partial, replaced
 
 __all__ = ["read_checkpoint", "write_checkpoint"]
 
@@ -46,28 +46,16 @@ def write_checkpoint(
     """
     arrays = {"evaluations": records, **{f"{_STATE}{name}": array for name, array in state.items()}}
     header = {"format": _FORMAT, "version": _VERSION, "fingerprint": fingerprint, "names": list(names)}
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-    try:
-        with partial.open("xb+") as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                archive.writestr(zipfile.ZipInfo("header.json"), json.dumps(header))
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, array, allow_pickle=False)
-                archive.comment = b"0" * _DIGEST_BYTES
-            digest = _digest(file)
-            file.seek(-_DIGEST_BYTES, os.SEEK_END)
-            file.write(digest)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        message = f"checkpoint: cannot write {path}: {error.strerror or error}; a file from before is as it was"
-        raise OSError(error.errno, message) from error
-    finally:
-        with suppress(OSError):
-            partial.unlink()
-    _sync_folder(path.parent)
+    with replaced(path, "checkpoint") as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(zipfile.ZipInfo("header.json"), json.dumps(header))
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+            archive.comment = b"0" * _DIGEST_BYTES
+        digest = _digest(file)
+        file.seek(-_DIGEST_BYTES, os.SEEK_END)
+        file.write(digest)
 
 
 def read_checkpoint(
@@ -82,10 +70,7 @@ def read_checkpoint(
     ValueError
         The file is damaged, of another kind, or of another problem.
     """
-    for partial in path.parent.glob("*.partial"):
-        if partial.name.startswith(f".{path.name}."):
-            with suppress(OSError):
-                partial.unlink()
+    remove_partial(path)
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -149,16 +134,6 @@ def _digest(file: BinaryIO) -> bytes:
         checksum.update(chunk)
         left -= len(chunk)
     return checksum.hexdigest().encode()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name of a file last, where the system lets us."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _unusable(path: Path, reason: str | None) -> ValueError:
