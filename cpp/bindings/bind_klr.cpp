@@ -83,17 +83,24 @@ py::dict fit_linear(const py::object& X, const py::array& targets, Index n_class
   return as_dict(std::move(result));
 }
 
-py::array_t<double> predict_linear(const py::object& X, const py::array& weights, const py::object& intercepts,
-                                   const std::string& output, int n_threads) {
-  const Input input = as_input(X);
-  const DenseView<const double> W = as_matrix<double>("weights", weights);
+template <class U>
+py::array_t<double> predict_weights(const Input& input, DenseView<const U> W, const py::object& intercepts, Output kind,
+                                    int n_threads) {
   const double* const b = as_vector<double>("intercepts", intercepts, W.cols);
   require(b != nullptr, "intercepts is None, expected an array of ", W.cols, " elements");
-  const Output kind = choose("output", output, outputs);
   py::array_t<double> out({input_rows(input.view), W.cols});
   const DenseView<double> to(out.mutable_data(), out.shape(0), out.shape(1));
   run(n_threads, py::none(), [&](const Execution& execution) { predict(input.view, W, b, kind, to, execution); });
   return out;
+}
+
+py::array_t<double> predict_linear(const py::object& X, const py::array& weights, const py::object& intercepts,
+                                   const std::string& output, int n_threads) {
+  const Input input = as_input(X);
+  const Output kind = choose("output", output, outputs);
+  if (py::isinstance<py::array_t<float>>(weights))
+    return predict_weights(input, as_matrix<float>("weights", weights), intercepts, kind, n_threads);
+  return predict_weights(input, as_matrix<double>("weights", weights), intercepts, kind, n_threads);
 }
 
 py::dict fit_kernels(const std::vector<std::shared_ptr<const Kernel>>& kernels, const std::vector<Index>& kernel_of,

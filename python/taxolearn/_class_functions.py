@@ -39,7 +39,7 @@ class ClassFunctions(Protocol):
 
 @dataclass(frozen=True)
 class LinearFunctions:
-    """``u(x) = coef x + intercept``."""
+    """``u(x) = coef x + intercept``; ``coef`` of a model from a file may be in single precision."""
 
     coef: Floats
     intercept: Floats

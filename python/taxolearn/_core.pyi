@@ -194,7 +194,7 @@ def fit_linear(
 def predict_linear(
     *,
     X: Any,
-    weights: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float32] | npt.NDArray[np.float64],
     intercepts: npt.NDArray[np.float64],
     output: str = "predictor",
     n_threads: int = 1,

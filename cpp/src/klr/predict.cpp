@@ -21,10 +21,9 @@ void finish(Index count, Index classes, const double* intercepts, Output output,
   if (output == Output::log_probability) log_softmax_rows(count, classes, u);
 }
 
-}  // namespace
-
-void predict(const InputView& X, DenseView<const double> weights, const double* intercepts, Output output,
-             DenseView<double> out, const Execution& execution) {
+template <class U>
+void predict_rows(const InputView& X, const DenseView<const U>& weights, const double* intercepts, Output output,
+                  const DenseView<double>& out, const Execution& execution) {
   require(input_features(X) == weights.rows, "X has ", input_features(X), " features, expected ", weights.rows);
   require_shape("out", out, input_rows(X), weights.cols);
   require(out.stride == out.cols, "out must be contiguous");
@@ -41,6 +40,17 @@ void predict(const InputView& X, DenseView<const double> weights, const double* 
     finish(count, out.cols, intercepts, output, part.data);
     std::copy(scratch.begin(), scratch.end(), out.row(first));
   });
+}
+
+}  // namespace
+
+void predict(const InputView& X, DenseView<const double> weights, const double* intercepts, Output output,
+             DenseView<double> out, const Execution& execution) {
+  predict_rows(X, weights, intercepts, output, out, execution);
+}
+void predict(const InputView& X, DenseView<const float> weights, const double* intercepts, Output output,
+             DenseView<double> out, const Execution& execution) {
+  predict_rows(X, weights, intercepts, output, out, execution);
 }
 
 void predict(const InputView& X, const std::vector<Term>& terms, const std::vector<Index>& kernel_of,

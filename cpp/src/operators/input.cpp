@@ -26,20 +26,23 @@ void for_columns(Index count, const Body& body) {
   take(std::integral_constant<int, 1>{});
 }
 
+constexpr Index features_per_tile = 256;
+
 template <int Width>
 using Piece = Eigen::Map<Eigen::Array<double, Width, 1>>;
-template <int Width>
-using ConstPiece = Eigen::Map<const Eigen::Array<double, Width, 1>>;
+template <int Width, class T = double>
+using ConstPiece = Eigen::Map<const Eigen::Array<T, Width, 1>>;
 
-template <class V, class I>
-void expand(const SparseView<V, I>& X, Index first, const DenseView<const double>& W, const DenseView<double>& out) {
+template <class V, class I, class U>
+void expand(const SparseView<V, I>& X, Index first, const DenseView<const U>& W, const DenseView<double>& out) {
   for (Index i = 0; i < out.rows; ++i) {
     const I begin = X.offsets[first + i];
     const I end = X.offsets[first + i + 1];
     for_columns(out.cols, [&](auto width, Index column) {
       Eigen::Array<double, width(), 1> sum = Eigen::Array<double, width(), 1>::Zero();
       for (I k = begin; k < end; ++k) {
-        sum += static_cast<double>(X.values[k]) * ConstPiece<width()>(W.row(static_cast<Index>(X.columns[k])) + column);
+        const ConstPiece<width(), U> weights(W.row(static_cast<Index>(X.columns[k])) + column);
+        sum += static_cast<double>(X.values[k]) * weights.template cast<double>();
       }
       Piece<width()>(out.row(i) + column) = sum;
     });
@@ -50,6 +53,19 @@ template <class T>
 void expand(const DenseView<const T>& X, Index first, const DenseView<const double>& W, const DenseView<double>& out) {
   Buffer<double> memory;
   set_product(Product::AB, as_double(row_block(X, first, out.rows), memory), W, out);
+}
+
+/// Weights become double a few rows at a time.
+template <class T>
+void expand(const DenseView<const T>& X, Index first, const DenseView<const float>& W, const DenseView<double>& out) {
+  Buffer<double> memory, tile;
+  const DenseView<const double> rows = as_double(row_block(X, first, out.rows), memory);
+  for (Index i = 0; i < out.rows; ++i) std::fill(out.row(i), out.row(i) + out.cols, 0.0);
+  const Blocks tiles(W.rows, features_per_tile);
+  for (Index t = 0; t < tiles.number(); ++t) {
+    const DenseView<const double> weights = as_double(row_block(W, tiles.first(t), tiles.length(t)), tile);
+    add_product(Product::AB, block(rows, 0, rows.rows, tiles.first(t), tiles.length(t)), weights, out);
+  }
 }
 
 template <class V, class I>
@@ -120,6 +136,9 @@ Index input_entries(const InputView& X) {
 }
 
 void expand_rows(const InputView& X, Index first, DenseView<const double> W, DenseView<double> out) {
+  std::visit([&](const auto& x) { expand(x, first, W, out); }, X);
+}
+void expand_rows(const InputView& X, Index first, DenseView<const float> W, DenseView<double> out) {
   std::visit([&](const auto& x) { expand(x, first, W, out); }, X);
 }
 

@@ -124,8 +124,11 @@ Result fit(const Problem& problem, const Settings& settings, const Start& start,
 
 enum class Output { predictor, probability, log_probability };
 
-/// out (rows of X x C) = u(x) = weights^T x + intercepts, or its softmax, or the logarithm of that.
+/// out (rows of X x C) = u(x) = weights^T x + intercepts, or its softmax, or the logarithm of that. All sums are in
+/// double precision.
 void predict(const InputView& X, DenseView<const double> weights, const double* intercepts, Output output,
+             DenseView<double> out, const Execution& execution);
+void predict(const InputView& X, DenseView<const float> weights, const double* intercepts, Output output,
              DenseView<double> out, const Execution& execution);
 
 /// A kernel expansion to predict with: the kernel, the inputs of its basis, and coefficients.

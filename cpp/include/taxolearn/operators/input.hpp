@@ -23,6 +23,7 @@ Index input_entries(const InputView& X);
 
 /// out = X[first : first + out.rows] W, with W (d x C) and out (rows x C). Serial.
 void expand_rows(const InputView& X, Index first, DenseView<const double> W, DenseView<double> out);
+void expand_rows(const InputView& X, Index first, DenseView<const float> W, DenseView<double> out);
 
 /// W[:, columns] += X[first : first + S.rows]^T S[:, columns] for the columns column .. column + count.
 /// Serial; calls on different columns may run at the same time.
