@@ -2,8 +2,9 @@
 
 from importlib.metadata import version
 
-from taxolearn import datasets, decisions, kernels, metrics, model_selection
+from taxolearn import datasets, decisions, features, kernels, metrics, model_selection
 from taxolearn.klr import FitResult, KernelLogisticClassifier, LearningResult
+from taxolearn.model_files import load, read_report, save
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = [
@@ -14,9 +15,13 @@ __all__ = [
     "__version__",
     "datasets",
     "decisions",
+    "features",
     "kernels",
+    "load",
     "metrics",
     "model_selection",
+    "read_report",
+    "save",
 ]
 
 __version__ = version("taxolearn")

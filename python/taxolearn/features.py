@@ -1,0 +1,225 @@
+"""Features of tables: texts by their words and characters, numbers on a common scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["TableFeatures"]
+
+_SHORT = 300  # characters on average, up to which characters are looked at
+_MANY = 50  # rows from which on a term must occur twice
+_WORD = r"(?u)\b\w+\b"
+
+
+class TableFeatures(TransformerMixin, BaseEstimator):
+    """Sparse features of texts and numbers in a table.
+
+    Texts become tf-idf weights of words and, where they are short, of sequences of characters, by scikit-learn's
+    ``TfidfVectorizer`` with sublinear term frequencies; each kind has length 1 in every row. Numbers are divided by
+    their standard deviation, after their mean was subtracted; a missing one counts as the mean.
+
+    Parameters
+    ----------
+    text : str or sequence of str, optional
+        Columns with texts; several are read as one text. None if the input is a plain list of texts, or if there are
+        only numbers.
+    numeric : sequence of str, optional
+        Columns with numbers.
+    words : pair of int, default=(1, 2)
+        Shortest and longest sequences of words; None for no words.
+    characters : pair of int, None or "auto", default="auto"
+        Shortest and longest sequences of characters within words; None for none. "auto" takes (3, 5) for texts of up to
+        300 characters on average, else None.
+    min_df : int or "auto", default="auto"
+        In how many rows a sequence must occur; "auto" means 2, or 1 if there are fewer than 50 rows.
+    max_features : int, optional
+        How many sequences of each kind to keep, the most frequent first.
+
+    Attributes
+    ----------
+    vectorizers_ : dict of TfidfVectorizer
+        By kind: "words" and "characters".
+    mean_, scale_ : ndarray
+        Of the numbers.
+
+    Examples
+    --------
+    >>> from taxolearn.features import TableFeatures
+    >>> features = TableFeatures(words=(1, 1), characters=None).fit(["red apples", "green pears", "red pears"])
+    >>> features.get_feature_names_out().tolist()
+    ['apples', 'green', 'pears', 'red']
+    >>> table = {"name": ["red apples", "green pears"], "price": [1.0, 2.0]}
+    >>> TableFeatures(text="name", numeric=["price"], words=(1, 1), characters=None).fit_transform(table).shape
+    (2, 5)
+    """
+
+    def __init__(
+        self,
+        text: str | Sequence[str] | None = None,
+        numeric: Sequence[str] | None = None,
+        words: tuple[int, int] | None = (1, 2),
+        characters: tuple[int, int] | str | None = "auto",
+        min_df: int | str = "auto",
+        max_features: int | None = None,
+    ) -> None:
+        self.text = text
+        self.numeric = numeric
+        self.words = words
+        self.characters = characters
+        self.min_df = min_df
+        self.max_features = max_features
+
+    def fit(self, X: Any, y: Any = None) -> TableFeatures:
+        """Learn the vocabulary and the scale.
+
+        Parameters
+        ----------
+        X : list of str, mapping from names to columns, or data frame
+            The table.
+        y : ignored
+        """
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+        """Learn from a table, and give its features: a CSR matrix."""
+        texts = self._texts(X)
+        numbers = self._numbers(X)
+        if texts is None and numbers is None:
+            raise ValueError("TableFeatures: name the columns with texts or numbers, by text or numeric")
+        self.vectorizers_ = self._make_vectorizers(texts) if texts is not None else {}
+        try:
+            parts = [vectorizer.fit_transform(texts) for vectorizer in self.vectorizers_.values()]
+        except ValueError as error:
+            raise ValueError(f"TableFeatures: the texts cannot be learned from: {error}") from None
+        if numbers is not None:
+            with np.errstate(invalid="ignore"):
+                known = np.isfinite(numbers)
+                count = np.maximum(known.sum(axis=0), 1)
+                self.mean_ = np.where(known, numbers, 0.0).sum(axis=0) / count
+                spread = np.sqrt(np.where(known, (numbers - self.mean_) ** 2, 0.0).sum(axis=0) / count)
+            self.scale_ = np.where(spread > 0, spread, 1.0)
+            parts.append(self._scaled(numbers))
+        return _side_by_side(parts)
+
+    def transform(self, X: Any) -> Any:
+        """Features of a table: a CSR matrix."""
+        check_is_fitted(self, "vectorizers_")
+        parts = []
+        if self.vectorizers_:
+            texts = self._texts(X)
+            parts = [vectorizer.transform(texts) for vectorizer in self.vectorizers_.values()]
+        if self.numeric:
+            parts.append(self._scaled(self._numbers(X)))
+        return _side_by_side(parts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the features: words as they are, sequences of characters in quotes, columns of numbers."""
+        check_is_fitted(self, "vectorizers_")
+        names: list[str] = []
+        for kind, vectorizer in self.vectorizers_.items():
+            terms = vectorizer.get_feature_names_out().tolist()
+            names += terms if kind == "words" else [f"'{term}'" for term in terms]
+        return np.array([*names, *(self.numeric or ())], dtype=object)
+
+    def _make_vectorizers(self, texts: list[str]) -> dict[str, TfidfVectorizer]:
+        characters = self.characters
+        if characters == "auto":
+            characters = (3, 5) if sum(map(len, texts)) <= _SHORT * len(texts) else None
+        least = self.min_df
+        if least == "auto":
+            least = 2 if len(texts) >= _MANY else 1
+        common = {"min_df": least, "max_features": self.max_features, "sublinear_tf": True, "dtype": np.float32}
+        out = {}
+        if self.words is not None:
+            out["words"] = TfidfVectorizer(ngram_range=tuple(self.words), token_pattern=_WORD, **common)
+        if characters is not None:
+            if isinstance(characters, str):
+                raise ValueError(f'TableFeatures: characters must be a pair, None or "auto", got {characters!r}')
+            out["characters"] = TfidfVectorizer(analyzer="char_wb", ngram_range=tuple(characters), **common)
+        if not out:
+            raise ValueError("TableFeatures: words and characters are both None, so texts would have no features")
+        return out
+
+    def _texts(self, X: Any) -> list[str] | None:
+        """The text of every row; None if there is none."""
+        if self.text is None:
+            if self.numeric:
+                return None
+            if isinstance(X, Mapping) or hasattr(X, "columns"):
+                return None
+            return [_as_text(value, "the input", k) for k, value in enumerate(_listed(X))]
+        names = [self.text] if isinstance(self.text, str) else list(self.text)
+        if len(names) == 1 and not isinstance(X, Mapping) and not hasattr(X, "columns"):
+            return [_as_text(value, names[0], k) for k, value in enumerate(_listed(X))]
+        columns = [_column(X, name) for name in names]
+        texts = [
+            [_as_text(value, name, k) for k, value in enumerate(c)] for name, c in zip(names, columns, strict=True)
+        ]
+        return texts[0] if len(texts) == 1 else ["\n".join(row) for row in zip(*texts, strict=True)]
+
+    def _numbers(self, X: Any) -> NDArray[np.float64] | None:
+        if not self.numeric:
+            return None
+        return np.column_stack([_as_numbers(_column(X, name), name) for name in self.numeric])
+
+    def _scaled(self, numbers: NDArray[np.float64] | None) -> Any:
+        if numbers is None or numbers.shape[1] != len(self.mean_):
+            raise ValueError("TableFeatures: other numeric columns than in fit")
+        values = (numbers - self.mean_) / self.scale_
+        return sp.csr_matrix(np.where(np.isfinite(values), values, 0.0).astype(np.float32))
+
+
+def _side_by_side(parts: list[Any]) -> Any:
+    return parts[0].tocsr() if len(parts) == 1 else sp.hstack(parts, format="csr")
+
+
+def _listed(column: Any) -> list[Any]:
+    if isinstance(column, (str, bytes)):
+        raise TypeError("TableFeatures: expected a list of texts, got a single one; put it in a list")
+    return list(column.tolist() if isinstance(column, np.ndarray) else column)
+
+
+def _column(X: Any, name: str) -> list[Any]:
+    if not isinstance(X, Mapping) and not hasattr(X, "columns"):
+        raise TypeError(
+            f"TableFeatures: expected a data frame or a mapping with the column {name!r}, got {type(X).__name__}"
+        )
+    known = list(X) if isinstance(X, Mapping) else list(X.columns)
+    if name not in known:
+        shown = ", ".join(map(repr, known[:10])) + (", ..." if len(known) > 10 else "")
+        raise ValueError(f"TableFeatures: there is no column {name!r}; the table has {shown}")
+    return _listed(X[name])
+
+
+def _as_text(value: Any, name: str, row: int) -> str:
+    """The value, if it is a text; nothing and NaN are empty texts."""
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    if isinstance(value, (int, float, np.number)):
+        return str(value)
+    raise TypeError(f"TableFeatures: row {row} of {name} is a {type(value).__name__}, expected a text")
+
+
+def _as_numbers(column: list[Any], name: str) -> NDArray[np.float64]:
+    """The column as numbers; what is missing is NaN."""
+    out = np.empty(len(column))
+    for row, value in enumerate(column):
+        if value is None or (isinstance(value, str) and not value.strip()):
+            out[row] = np.nan
+            continue
+        try:
+            out[row] = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"TableFeatures: row {row} of {name} is {value!r}, expected a number") from None
+    return out

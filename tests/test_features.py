@@ -1,0 +1,119 @@
+"""Features of tables."""
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import taxolearn
+from taxolearn import KernelLogisticClassifier
+from taxolearn.features import TableFeatures
+
+NAMES = ["red apples", "green apples", "red pears", "blue plums"]
+MORE = ["from the south", "", "in a box", "from the north"]
+PRICES = [1.0, 2.0, 4.0, 9.0]
+TABLE = {"name": NAMES, "more": MORE, "price": PRICES, "weight": [3.0, 3.0, 3.0, 3.0]}
+
+
+def plain(**options):
+    return TableFeatures(**{"words": (1, 1), "characters": None} | options)
+
+
+def test_words_are_those_of_scikit_learn():
+    ours = plain(words=(1, 2)).fit(NAMES)
+    vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b").fit(NAMES)
+    np.testing.assert_array_equal(ours.get_feature_names_out(), vectorizer.get_feature_names_out())
+    np.testing.assert_allclose(
+        ours.transform(MORE + NAMES).toarray(), vectorizer.transform(MORE + NAMES).toarray(), atol=1e-7
+    )
+
+
+def test_characters_of_short_texts():
+    assert list(TableFeatures().fit(NAMES).vectorizers_) == ["words", "characters"]
+    assert list(TableFeatures().fit([name * 50 for name in NAMES]).vectorizers_) == ["words"]
+    names = TableFeatures(words=None, characters=(3, 3)).fit(NAMES).get_feature_names_out()
+    assert "'red'" in names
+    assert "' re'" in names
+
+
+def test_rare_sequences_are_left_out_of_many_rows():
+    texts = [f"word{k // 2} single{k}" for k in range(50)]
+    assert len(plain().fit(texts).get_feature_names_out()) == 25
+    assert len(plain(min_df=1).fit(texts).get_feature_names_out()) == 75
+    assert len(plain(max_features=7).fit(texts).get_feature_names_out()) == 7
+
+
+def test_several_texts_are_read_as_one():
+    both = plain(text=["name", "more"]).fit(TABLE)
+    assert {"apples", "south"} <= set(both.get_feature_names_out())
+    joined = [f"{a}\n{b}" for a, b in zip(NAMES, MORE, strict=True)]
+    np.testing.assert_array_equal(both.transform(TABLE).toarray(), plain().fit(joined).transform(joined).toarray())
+
+
+def test_numbers_are_standardized():
+    features = plain(numeric=["price", "weight"]).fit(TABLE)
+    expected = StandardScaler().fit_transform(np.column_stack([PRICES, TABLE["weight"]]))
+    np.testing.assert_allclose(features.transform(TABLE).toarray(), expected, rtol=1e-6)
+    assert features.get_feature_names_out().tolist() == ["price", "weight"]
+    # Texts of numbers are numbers, and what is missing is the mean.
+    other = {"price": ["4", "", None, float("nan")], "weight": ["3", "1e0", "-2", " 5 "]}
+    got = features.transform(other).toarray()
+    np.testing.assert_allclose(got[:, 0], [0, 0, 0, 0], atol=1e-7)
+    np.testing.assert_allclose(got[:, 1], [0, -2, -5, 2])
+
+
+def test_texts_and_numbers_side_by_side():
+    features = plain(text="name", numeric=["price"]).fit(TABLE)
+    X = features.transform(TABLE)
+    assert X.shape == (4, 7)
+    assert X.dtype == np.float32
+    assert features.get_feature_names_out().tolist() == ["apples", "blue", "green", "pears", "plums", "red", "price"]
+    np.testing.assert_array_equal(X.toarray(), plain(text="name", numeric=["price"]).fit_transform(TABLE).toarray())
+
+
+def test_data_frames():
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    expected = plain(text="name", numeric=["price"]).fit_transform(TABLE).toarray()
+    for frame in (pandas.DataFrame(TABLE), polars.DataFrame(TABLE)):
+        np.testing.assert_array_equal(plain(text="name", numeric=["price"]).fit_transform(frame).toarray(), expected)
+
+
+def test_missing_texts_are_empty():
+    features = plain(text="name").fit({"name": NAMES})
+    X = features.transform({"name": ["red", None, float("nan"), ""]})
+    assert X.getnnz(axis=1).tolist() == [1, 0, 0, 0]
+    np.testing.assert_array_equal(features.transform(["red"]).toarray(), X[:1].toarray())
+
+
+@pytest.mark.parametrize(
+    ("options", "table", "message"),
+    [
+        ({"text": "nam"}, TABLE, "no column 'nam'; the table has 'name', 'more'"),
+        ({"numeric": ["name"]}, TABLE, "row 0 of name is 'red apples', expected a number"),
+        ({}, TABLE, "name the columns"),
+        ({"words": None}, NAMES, "both None"),
+        ({"characters": "all"}, NAMES, "must be a pair"),
+        ({}, ["", ""], "cannot be learned from"),
+        ({}, "red", "got a single one"),
+        ({"text": ["name", "more"]}, NAMES, "expected a data frame or a mapping"),
+        ({}, [["red"]], "row 0 of the input is a list"),
+    ],
+)
+def test_errors(options, table, message):
+    with pytest.raises((TypeError, ValueError), match=f"TableFeatures: .*{message}"):
+        plain(**options).fit(table)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"text": ["name", "more"], "numeric": ["price"]}, {"numeric": ["price", "weight"]}]
+)
+def test_in_model_files(options, tmp_path):
+    table = TABLE if options else NAMES
+    model = make_pipeline(TableFeatures(**options), KernelLogisticClassifier(hyperparameters="fixed"))
+    model.fit(table, ["a", "b", "a", "c"])
+    taxolearn.save(model, tmp_path / "m.taxo", dtype="float64")
+    loaded = taxolearn.load(tmp_path / "m.taxo")
+    np.testing.assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
+    assert loaded[0].get_params() == model[0].get_params()
