@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import zlib
 from collections.abc import Iterator
@@ -26,26 +25,54 @@ def name_of(source: Source) -> str:
 
 
 @contextmanager
-def _open(source: Source) -> Iterator[IO[bytes]]:
+def _open(source: Source) -> Iterator[_Stream]:
     """The source at its first byte. Files that were opened elsewhere stay open."""
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as file:
-            yield file
+            yield _Stream(file)
         return
     if not hasattr(source, "read"):
         raise TypeError(f"source must be a path or a file open for reading bytes, got {type(source).__name__}")
-    content = source.read()
-    if not isinstance(content, bytes):
-        raise TypeError(f'source must give bytes (open it with mode "rb"), got {type(content).__name__}')
-    yield io.BytesIO(content)
+    yield _Stream(source)
+
+
+class _Stream:
+    """A binary file read forward only, of which nothing is asked but ``read``."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source = source
+        self._ahead = b""
+
+    def peek(self, size: int) -> bytes:
+        while len(self._ahead) < size:
+            more = self._take(size - len(self._ahead))
+            if not more:
+                break
+            self._ahead += more
+        return self._ahead[:size]
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._ahead:
+            return self._take(size)
+        ahead, self._ahead = self._ahead, b""
+        if size < 0:
+            return ahead + self._take(size)
+        self._ahead = ahead[size:]
+        return ahead[:size]
+
+    def _take(self, size: int) -> bytes:
+        content = self._source.read(size)
+        if not isinstance(content, bytes):
+            raise TypeError(f'source must give bytes (open it with mode "rb"), got {type(content).__name__}')
+        return content
 
 
 def read_blocks(source: Source) -> Iterator[bytes]:
     """The decompressed bytes, a few megabytes at a time. Compressed is what begins like gzip, whatever its name."""
     with _open(source) as file:
-        compressed = file.read(len(_GZIP)) == _GZIP
-        file.seek(0)
-        stream: Any = gzip.GzipFile(fileobj=file) if compressed else file
+        stream: Any = file
+        if file.peek(len(_GZIP)) == _GZIP:
+            stream = gzip.GzipFile(fileobj=stream)
         done = 0
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The command line: ``taxolearn demo``.
+"""The command line: ``taxolearn train``, ``predict``, ``evaluate``, ``inspect`` and ``demo``.
 
 Commands are imported when they are called, so that ``--version`` and ``--help`` answer at once.
 """
@@ -6,13 +6,20 @@ Commands are imported when they are called, so that ``--version`` and ``--help``
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = ["main"]
 
 INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+_CODES = (
+    "exit codes: 0 done, 2 wrong usage, 3 a data file is malformed, 4 a model file cannot be used, "
+    "5 a file cannot be read or written, 130 interrupted"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,31 +33,157 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     code : int
-        0 on success, 2 on wrong usage, 130 if interrupted from the keyboard.
+        0 on success, 2 on wrong usage, 3 for malformed data, 4 for a model file that cannot be used, 5 if a file cannot
+        be read or written, 130 if interrupted from the keyboard.
     """
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = vars(_parser().parse_args(argv))
     except SystemExit as stop:  # argparse has printed its message
         return stop.code if isinstance(stop.code, int) else 0
+    run: Callable[..., None] = arguments.pop("run")
+    arguments.pop("command")
     try:
-        from taxolearn import demo
-
-        demo.run(
-            test_fraction=arguments.test_fraction,
-            seed=arguments.seed,
-            threads=arguments.threads,
-            as_json=arguments.json,
-        )
+        run(**arguments)
     except KeyboardInterrupt:
         print("taxolearn: interrupted", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has had enough
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  the interpreter flushes it once more
+        return BROKEN_PIPE
+    except Exception as error:
+        from taxolearn.commands.errors import CommandError
+
+        if not isinstance(error, CommandError):
+            raise
+        print(f"taxolearn: {error}", file=sys.stderr)
+        return error.code
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="taxolearn", description="Classify into large, structured sets of classes.")
-    parser.add_argument("--version", action=_Version, help="print the version and stop")
+    parser = argparse.ArgumentParser(
+        prog="taxolearn", description="Classify into large, structured sets of classes.", epilog=_CODES
+    )
+    parser.add_argument("--version", action=_Version, default=argparse.SUPPRESS, help="print the version and stop")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    _add_train(commands)
+    _add_predict(commands)
+    _add_evaluate(commands)
+    _add_inspect(commands)
+    _add_demo(commands)
+    return parser
+
+
+def _add_train(commands: Any) -> None:
+    train = commands.add_parser(
+        "train",
+        help="learn from a data file and write a model",
+        description="Learn from a table (CSV, TSV, JSON lines, Parquet) or a matrix (svmlight, LSHTC, ARFF, npz), and "
+        "write a model file. All hyperparameters are learned by cross-validation.",
+    )
+    train.set_defaults(run=_train)
+    train.add_argument("data", help="the file; - for the standard input")
+    train.add_argument("-o", "--output", required=True, metavar="MODEL", help="the model file to write")
+    table = train.add_argument_group("columns of a table")
+    table.add_argument(
+        "--text", action="append", default=[], metavar="COLUMN", help="a column of texts; may be repeated"
+    )
+    table.add_argument("--numeric", action="append", default=[], metavar="COLUMN", help="a column of numbers; likewise")
+    table.add_argument(
+        "--label", action="append", default=[], metavar="COLUMN", help="the class; repeated, the levels of a path"
+    )
+    tree = train.add_argument_group("tree of classes")
+    tree.add_argument("--taxonomy", metavar="FILE", help="the tree; without one, labels like A/B/C make it")
+    tree.add_argument(
+        "--taxonomy-format", choices=("paths", "edges", "adjacency", "newick", "json"), help="of that file (guessed)"
+    )
+    tree.add_argument("--separator", default="/", metavar="S", help="between the levels of a path (%(default)s)")
+    tree.add_argument("--flat", action="store_true", help="no tree, whatever the labels look like")
+    model = train.add_argument_group("model")
+    model.add_argument(
+        "--kernel",
+        default="linear",
+        choices=("linear", "rbf", "matern", "rational_quadratic", "cosine", "polynomial"),
+        help="(%(default)s)",
+    )
+    model.add_argument(
+        "--words", type=_lengths, default=(1, 2), metavar="A-B", help="lengths of sequences of words (1-2)"
+    )
+    model.add_argument(
+        "--characters", type=_span, default="auto", metavar="A-B", help="of characters (3-5 for short texts; none)"
+    )
+    model.add_argument(
+        "--max-features", type=_positive, metavar="N", help="most frequent sequences to keep of each kind"
+    )
+    model.add_argument(
+        "--variance", type=_above_zero, metavar="V", help="do not learn: take this variance of the kernel"
+    )
+    model.add_argument("--tol", type=_above_zero, default=1e-5, help="certified relative gap of the fit (%(default)s)")
+    model.add_argument(
+        "--samples", type=_positive, metavar="N", help="rows to learn hyperparameters on (as many as take minutes)"
+    )
+    model.add_argument("--time-limit", type=_above_zero, metavar="S", help="seconds for learning hyperparameters")
+    model.add_argument("--checkpoint", metavar="FILE", help="where learning keeps its state, to go on if it is killed")
+    model.add_argument(
+        "--dtype", default="float32", choices=("float32", "float64"), help="of the weights (%(default)s)"
+    )
+    model.add_argument("--seed", type=_natural, default=0, metavar="S", help="of folds and samples (%(default)s)")
+    _add_common(train)
+    train.add_argument("--json", action="store_true", help="print the figures as one JSON object and nothing else")
+
+
+def _add_predict(commands: Any) -> None:
+    predict = commands.add_parser(
+        "predict",
+        help="classify the rows of a file",
+        description="Classify the rows of a file, as a stream: memory does not grow with it. Without -o the answers go "
+        "to the standard output.",
+    )
+    predict.set_defaults(run=_predict)
+    predict.add_argument("model", help="a model file")
+    predict.add_argument("data", help="the file; - for the standard input")
+    predict.add_argument("-o", "--output", metavar="FILE", help="where to write; .csv, .tsv or .jsonl, also with .gz")
+    predict.add_argument("--output-format", choices=("csv", "tsv", "jsonl"), help="if the name does not tell (csv)")
+    predict.add_argument("--top", type=_positive, default=1, metavar="K", help="the K most probable classes")
+    predict.add_argument("--nodes", action="store_true", help="also the path to the answer with its probabilities")
+    predict.add_argument(
+        "--loss",
+        default="zero-one",
+        choices=("zero-one", "taxo", "parent"),
+        help="answer with the class of least expected loss (%(default)s)",
+    )
+    predict.add_argument(
+        "--threshold", type=_fraction, metavar="P", help="answer with the deepest node that is at least so probable"
+    )
+    predict.add_argument(
+        "--keep", action="append", default=[], metavar="COLUMN", help="a column to pass through; may be repeated"
+    )
+    predict.add_argument("--chunk", type=_positive, default=10_000, metavar="N", help="rows at a time (%(default)s)")
+    _add_common(predict)
+
+
+def _add_evaluate(commands: Any) -> None:
+    evaluate = commands.add_parser(
+        "evaluate", help="score a model on labelled rows", description="Score a model on the labelled rows of a file."
+    )
+    evaluate.set_defaults(run=_evaluate)
+    evaluate.add_argument("model", help="a model file")
+    evaluate.add_argument("data", help="the file; - for the standard input")
+    evaluate.add_argument("--chunk", type=_positive, default=10_000, metavar="N", help="rows at a time (%(default)s)")
+    _add_common(evaluate)
+    evaluate.add_argument("--json", action="store_true", help="print the figures as one JSON object and nothing else")
+
+
+def _add_inspect(commands: Any) -> None:
+    inspect = commands.add_parser(
+        "inspect", help="say what is in a model file", description="Say what is in a model file."
+    )
+    inspect.set_defaults(run=_inspect)
+    inspect.add_argument("model", help="a model file")
+    inspect.add_argument("--json", action="store_true", help="print it as one JSON object and nothing else")
+
+
+def _add_demo(commands: Any) -> None:
     demo = commands.add_parser(
         "demo",
         help="train and test on the docstrings of numpy, scipy and scikit-learn",
@@ -58,6 +191,7 @@ def _parser() -> argparse.ArgumentParser:
         "tree of modules and one that does not, and let them name the module of the others. "
         "Needs no data and no network.",
     )
+    demo.set_defaults(run=_demo)
     demo.add_argument(
         "--test-fraction",
         type=_fraction,
@@ -68,7 +202,46 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seed", type=_natural, default=0, metavar="S", help="seed of the split (%(default)s)")
     demo.add_argument("--threads", type=_positive, metavar="N", help="number of threads (default: the library's)")
     demo.add_argument("--json", action="store_true", help="print the figures as one JSON object and nothing else")
-    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=("csv", "tsv", "jsonl", "parquet", "svmlight", "lshtc", "arff", "npz"),
+        help="of the data, if the name does not tell",
+    )
+    parser.add_argument("--encoding", default="utf-8", metavar="NAME", help="of a table (%(default)s)")
+    parser.add_argument("--threads", type=_positive, metavar="N", help="number of threads (default: the library's)")
+
+
+def _train(**options: Any) -> None:
+    from taxolearn.commands import train
+
+    train.run(train.TrainOptions(**options))
+
+
+def _predict(**options: Any) -> None:
+    from taxolearn.commands import predict
+
+    predict.run(predict.PredictOptions(**options))
+
+
+def _evaluate(**options: Any) -> None:
+    from taxolearn.commands import evaluate
+
+    evaluate.run(evaluate.EvaluateOptions(**options))
+
+
+def _inspect(**options: Any) -> None:
+    from taxolearn.commands import inspect
+
+    inspect.run(inspect.InspectOptions(**options))
+
+
+def _demo(**options: Any) -> None:
+    from taxolearn import demo
+
+    demo.run(as_json=options.pop("json"), **options)
 
 
 class _Version(argparse.Action):
@@ -82,6 +255,32 @@ class _Version(argparse.Action):
 
         print(f"taxolearn {version('taxolearn')}")
         parser.exit()
+
+
+def _span(text: str) -> tuple[int, int] | str | None:
+    """As ``_lengths``, or "auto"."""
+    return text if text == "auto" else _lengths(text)
+
+
+def _lengths(text: str) -> tuple[int, int] | None:
+    """Two lengths like 3-5, one like 2, or "none"."""
+    if text == "none":
+        return None
+    first, _, last = text.partition("-")
+    try:
+        low, high = int(first), int(last or first)
+    except ValueError:
+        low = high = 0
+    if not 1 <= low <= high:
+        raise argparse.ArgumentTypeError(f"must be like 1-2, or none, got {text}")
+    return low, high
+
+
+def _above_zero(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be positive, got {text}")
+    return value
 
 
 def _fraction(text: str) -> float:

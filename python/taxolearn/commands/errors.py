@@ -1,0 +1,25 @@
+"""What can go wrong in a command, and the exit code it has."""
+
+__all__ = ["BAD_DATA", "BAD_MODEL", "INTERRUPTED", "SYSTEM", "USAGE", "CommandError"]
+
+USAGE = 2  # the arguments do not fit together, or not to the model
+BAD_DATA = 3  # a data file or a taxonomy is malformed
+BAD_MODEL = 4  # a model file cannot be used
+SYSTEM = 5  # a file cannot be read or written
+INTERRUPTED = 130
+
+
+class CommandError(Exception):
+    """An error to be told in one line.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and what to do.
+    code : int
+        The exit code.
+    """
+
+    def __init__(self, message: str, code: int = BAD_DATA) -> None:
+        super().__init__(" ".join(message.split()))
+        self.code = code

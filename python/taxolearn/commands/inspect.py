@@ -1,0 +1,59 @@
+"""``taxolearn inspect``: what is in a model file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from taxolearn.commands.models import read_model_report
+from taxolearn.commands.output import Page, figure
+
+__all__ = ["InspectOptions", "run"]
+
+
+@dataclass(frozen=True)
+class InspectOptions:
+    """Arguments of the command."""
+
+    model: str
+    json: bool
+
+
+def run(options: InspectOptions) -> None:
+    """Print what the file says about itself; the weights are not read."""
+    report = read_model_report(options.model)
+    training = (report["report"] or {}).get("training", {}) if isinstance(report["report"], dict) else {}
+    schema = (report["report"] or {}).get("input", {}) if isinstance(report["report"], dict) else {}
+    hyperparameters = {name: _plain(value) for name, value in report["hyperparameters"].items()}
+    rows = [
+        ("written by", str(report["written_by"])),
+        ("format version", str(report["version"])),
+        ("size", f"{report['size'] / 1e6:.1f} MB"),
+        ("classes", figure(report["classes"])),
+        ("features", figure(report["features"])),
+        ("functions", report["functions"]),
+        ("steps", ", ".join(report["steps"]) or "-"),
+        *(
+            (f"column of {name}", ", ".join(schema.get(name, [])))
+            for name in ("text", "numeric", "label")
+            if schema.get(name)
+        ),
+        *((name.replace("_", " "), _shown(value)) for name, value in training.items() if name != "remarks"),
+        *((name, _shown(value)) for name, value in hyperparameters.items()),
+    ]
+    figures = report | {"model": options.model, "hyperparameters": hyperparameters}
+    Page(options.json).result(figures, title=options.model, rows=rows)
+
+
+def _plain(value: Any) -> Any:
+    """For JSON."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        parts = [f"{key}: {_shown(each)}" for key, each in list(value.items())[:8]]
+        return "\n".join([*parts, "..."] if len(value) > 8 else parts)
+    return figure(value) if value is None or isinstance(value, (int, float)) else str(value)

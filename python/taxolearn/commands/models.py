@@ -1,0 +1,36 @@
+"""Model files as the commands read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taxolearn
+from taxolearn.commands.errors import BAD_MODEL, SYSTEM, CommandError
+from taxolearn.commands.inputs import Schema
+
+__all__ = ["load_model", "read_model_report"]
+
+
+def read_model_report(path: str) -> dict[str, Any]:
+    """What the file says about itself."""
+    try:
+        return taxolearn.read_report(path)
+    except OSError as error:
+        raise CommandError(str(error).removeprefix("load: "), SYSTEM) from None
+    except ValueError as error:
+        raise CommandError(str(error).removeprefix("load: "), BAD_MODEL) from None
+
+
+def load_model(path: str, threads: int | None) -> tuple[Any, Schema]:
+    """The model and where its features and labels are in files."""
+    report = read_model_report(path)
+    schema = Schema.from_report(report, path)
+    try:
+        model = taxolearn.load(path)
+    except OSError as error:
+        raise CommandError(str(error).removeprefix("load: "), SYSTEM) from None
+    except ValueError as error:
+        raise CommandError(str(error).removeprefix("load: "), BAD_MODEL) from None
+    if threads is not None:
+        model.steps[-1][1].set_params(n_threads=threads)
+    return model, schema

@@ -1,0 +1,64 @@
+"""What commands print: a table for people, or one JSON object for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["Page", "figure"]
+
+
+def figure(value: Any, form: str = ",.4g") -> str:
+    """A number to be read; a dash where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else format(value, form)
+
+
+class Page:
+    """Standard output for results, standard error for what is going on."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._out = Console()
+        self._err = Console(stderr=True)
+        encoding = self._out.encoding.lower()
+        self.plain = not (self._out.is_terminal and encoding.startswith("utf"))
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[None]:
+        """Say what is going on, on a terminal."""
+        if self._as_json or not self._err.is_terminal:
+            yield
+            return
+        with self._err.status(f"{what} ..."):
+            yield
+
+    def result(
+        self, figures: dict[str, Any], *, title: str, rows: list[tuple[str, str]], remarks: list[str] | None = None
+    ) -> None:
+        """The outcome: figures as JSON, or rows of a table."""
+        if self._as_json:
+            print(json.dumps(figures, indent=2))
+            return
+        self._out.print(Text(self._shown(title), style="bold"))
+        lines = box.Box(str(box.SIMPLE).replace("─", "-"), ascii=True) if self.plain else box.SIMPLE
+        table = Table(box=lines, show_header=False)
+        table.add_column(no_wrap=True)
+        table.add_column(justify="right")
+        for name, value in rows:
+            table.add_row(self._shown(name), self._shown(value))
+        self._out.print(table)
+        for remark in remarks or []:
+            print(f"note: {remark}", file=sys.stderr)
+
+    def _shown(self, text: str) -> str:
+        return text.encode("ascii", "replace").decode() if self.plain else text

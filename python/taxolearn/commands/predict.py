@@ -1,0 +1,208 @@
+"""``taxolearn predict``: answers for the rows of a file, written as they are read."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from taxolearn import decisions
+from taxolearn._atomic import replaced
+from taxolearn._records import format_of
+from taxolearn.commands.errors import SYSTEM, USAGE, CommandError
+from taxolearn.commands.inputs import find_format, read_batches, reading
+from taxolearn.commands.models import load_model
+
+__all__ = ["OUTPUTS", "PredictOptions", "run"]
+
+OUTPUTS = ("csv", "tsv", "jsonl")
+_ROUNDING = ".6g"
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """Arguments of the command."""
+
+    model: str
+    data: str
+    output: str | None
+    top: int
+    nodes: bool
+    loss: str
+    threshold: float | None
+    keep: list[str]
+    format: str | None
+    output_format: str | None
+    encoding: str
+    threads: int | None
+    chunk: int
+
+
+def run(options: PredictOptions) -> None:
+    """Predict chunk by chunk; memory does not grow with the file."""
+    model, schema = load_model(options.model, options.threads)
+    kind = find_format(options.data, options.format)
+    answers = _Answers(model, options)
+    taken = [name for name in options.keep if name in answers.names]
+    if taken:
+        raise CommandError(f"--keep {taken[0]}: the answers have a column of this name too; rename yours", USAGE)
+    batches = read_batches(
+        options.data,
+        kind,
+        schema,
+        encoding=options.encoding,
+        rows=options.chunk,
+        with_labels=False,
+        keep=options.keep,
+    )
+    first = next(batches, None)  # what is wrong from the beginning leaves no header behind
+    with _writer(options, [*options.keep, *answers.names]) as write:
+        for batch in chain([] if first is None else [first], batches):
+            with reading(options.data):
+                columns = answers.of(batch.X)
+            write([*batch.kept.values(), *columns])
+
+
+class _Answers:
+    """The columns of the output."""
+
+    def __init__(self, model: Any, options: PredictOptions) -> None:
+        self._model = model
+        self._classifier = model.steps[-1][1]
+        self._options = options
+        self._tree = self._classifier.taxonomy_
+        self._top = min(options.top, len(self._classifier.classes_))
+        if self._tree is None and (options.nodes or options.loss != "zero-one"):
+            asked = "--nodes" if options.nodes else f"--loss {options.loss}"
+            raise CommandError(f"{asked} needs a tree, and {options.model} was trained without one", USAGE)
+        if options.threshold is not None and (options.top > 1 or options.loss != "zero-one"):
+            raise CommandError("--threshold cannot be combined with --top or --loss", USAGE)
+        if options.top > 1 and options.loss != "zero-one":
+            raise CommandError("--top lists the most probable classes; it cannot be combined with --loss", USAGE)
+        self.names = ["label", "probability"]
+        if options.top > 1:
+            self.names = [f"{name}_{k}" for k in range(1, self._top + 1) for name in ("label", "probability")]
+        if options.nodes:
+            self.names += [
+                f"{name}_{k}" for k in range(1, self._tree.height + 1) for name in ("node", "node_probability")
+            ]
+
+    def of(self, X: Any) -> list[list[Any]]:
+        """For a batch, by columns."""
+        options, classes = self._options, self._classifier.classes_
+        proba = self._model.predict_proba(X)
+        rows = np.arange(len(proba))
+        if options.top > 1:
+            best = np.argpartition(-proba, self._top - 1, axis=1)[:, : self._top]
+            best = np.take_along_axis(best, np.argsort(-np.take_along_axis(proba, best, 1), 1, kind="stable"), 1)
+            columns = []
+            for k in range(self._top):
+                columns += [classes[best[:, k]].tolist(), proba[rows, best[:, k]].tolist()]
+            answers = classes[best[:, 0]]
+        elif options.threshold is not None:
+            answers, likely = self._confident(proba)
+            columns = [answers.tolist(), likely]
+        else:
+            answers = decisions.decide(proba, classes=classes, taxonomy=self._tree, loss=options.loss)
+            place = np.searchsorted(classes, answers)
+            columns = [answers.tolist(), proba[rows, place].tolist()]
+        if options.nodes:
+            columns += self._levels(proba, answers)
+        return columns
+
+    def _node_proba(self, proba: Any) -> Any:
+        return decisions.node_proba(proba, classes=self._classifier.classes_, taxonomy=self._tree)
+
+    def _confident(self, proba: Any) -> tuple[Any, list[float]]:
+        """The deepest node that is probable enough; without a tree the class, or nothing."""
+        threshold, classes = self._options.threshold, self._classifier.classes_
+        if self._tree is None:
+            best = proba.argmax(axis=1)
+            likely = proba[np.arange(len(proba)), best]
+            return np.where(likely >= threshold, classes[best].astype(object), None), likely.tolist()
+        answers = decisions.decide(proba, classes=classes, taxonomy=self._tree, confidence=threshold)
+        nodes = self._tree.index(answers)
+        return answers, self._node_proba(proba)[np.arange(len(proba)), nodes].tolist()
+
+    def _levels(self, proba: Any, answers: Any) -> list[list[Any]]:
+        """The path to the answer, with the probability of every node on it."""
+        of_nodes = self._node_proba(proba)
+        columns: list[list[Any]] = [[] for _ in range(2 * self._tree.height)]
+        for row, answer in enumerate(answers.tolist()):
+            path = self._tree.path(answer)
+            for level in range(self._tree.height):
+                inside = level < len(path)
+                columns[2 * level].append(path[level] if inside else None)
+                columns[2 * level + 1].append(float(of_nodes[row, self._tree.index(path[level])]) if inside else None)
+        return columns
+
+
+@contextmanager
+def _writer(options: PredictOptions, names: list[str]) -> Iterator[Any]:
+    """A function that writes columns."""
+    kind = options.output_format
+    if kind is None:
+        kind = None if options.output is None else format_of(options.output)
+        kind = kind if kind in OUTPUTS else "csv"
+    with _target(options.output) as file:
+        if kind == "jsonl":
+
+            def write(columns: list[list[Any]]) -> None:
+                for row in zip(*columns, strict=True):
+                    values = {name: _number(value) for name, value in zip(names, row, strict=True)}
+                    file.write(json.dumps(values, ensure_ascii=False) + "\n")
+
+        else:
+            rows = csv.writer(file, delimiter="," if kind == "csv" else "\t", lineterminator="\n")
+            rows.writerow(names)
+
+            def write(columns: list[list[Any]]) -> None:
+                shown = [[_shown(value) for value in column] for column in columns]
+                rows.writerows(zip(*shown, strict=True))
+
+        yield write
+        file.flush()
+
+
+@contextmanager
+def _target(path: str | None) -> Iterator[IO[str]]:
+    """Standard output, or a file that appears when it is complete."""
+    if path is None or path == "-":
+        yield io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="") if _is_plain() else sys.stdout
+        return
+    try:
+        with replaced(Path(path), "predict") as raw:
+            binary: Any = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) if path.endswith(".gz") else raw
+            text = io.TextIOWrapper(binary, encoding="utf-8", newline="", write_through=True)
+            yield text
+            text.flush()
+            text.detach()
+            if binary is not raw:
+                binary.close()
+    except OSError as error:
+        raise CommandError(str(error), SYSTEM) from None
+
+
+def _is_plain() -> bool:
+    """Whether standard output speaks another encoding than UTF-8, which is the one we write."""
+    return hasattr(sys.stdout, "buffer") and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+
+
+def _number(value: Any) -> Any:
+    return float(format(value, _ROUNDING)) if isinstance(value, float) else value
+
+
+def _shown(value: Any) -> Any:
+    if value is None:
+        return ""
+    return format(value, _ROUNDING) if isinstance(value, float) else value

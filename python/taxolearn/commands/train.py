@@ -1,0 +1,218 @@
+"""``taxolearn train``: from a data file to a model file."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+
+import taxolearn
+from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn.commands.errors import BAD_DATA, SYSTEM, USAGE, CommandError
+from taxolearn.commands.inputs import TABLES, Batch, Schema, find_format, read_whole, reading
+from taxolearn.commands.output import Page, figure
+from taxolearn.features import TableFeatures
+
+__all__ = ["TrainOptions", "run"]
+
+_WORK = 4_000_000  # rows times classes that hyperparameters are learned on
+_LEAST_ROWS = 2_000
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Arguments of the command."""
+
+    data: str
+    output: str
+    text: list[str]
+    numeric: list[str]
+    label: list[str]
+    taxonomy: str | None
+    taxonomy_format: str | None
+    separator: str
+    flat: bool
+    kernel: str
+    words: tuple[int, int] | None
+    characters: tuple[int, int] | str | None
+    max_features: int | None
+    variance: float | None
+    tol: float
+    samples: int | None
+    time_limit: float | None
+    checkpoint: str | None
+    dtype: str
+    format: str | None
+    encoding: str
+    threads: int | None
+    seed: int
+    json: bool
+
+
+def run(options: TrainOptions) -> None:
+    """Read, learn, fit, save, and say how it went."""
+    begin = time.perf_counter()
+    page = Page(options.json)
+    _check_output(options.output)
+    kind = find_format(options.data, options.format)
+    schema = _schema(options, kind)
+    with page.stage(f"Reading {options.data}"):
+        batch = read_whole(options.data, kind, schema, encoding=options.encoding)
+        labels = batch.labels
+        taxonomy = _taxonomy(options, batch)
+    steps: list[tuple[str, Any]] = []
+    X = batch.X
+    if schema.is_table:
+        features = TableFeatures(
+            schema.text or None,
+            schema.numeric or None,
+            words=options.words,
+            characters=options.characters,
+            max_features=options.max_features,
+        )
+        with page.stage("Computing features"), reading(options.data):
+            X = features.fit_transform(X)
+        steps.append(("features", features))
+    else:
+        schema = Schema([], [], [], schema.separator, int(X.shape[1]))
+    classifier = _classifier(options, taxonomy, len(labels), len(np.unique(labels)))
+    learning = time.perf_counter()
+    remarks = _fit(classifier, X, labels, options)
+    done = time.perf_counter()
+    model = Pipeline([*steps, ("classifier", classifier)])
+    figures = _figures(classifier, X, labels, learning - begin, done - learning)
+    report = {"input": schema.to_json(), "training": {"data": Path(options.data).name, **figures, "remarks": remarks}}
+    try:
+        taxolearn.save(model, options.output, dtype=options.dtype, report=report)
+    except OSError as error:
+        raise CommandError(str(error), SYSTEM) from None
+    figures["size_bytes"] = Path(options.output).stat().st_size
+    page.result(
+        {"model": options.output, **figures, "remarks": remarks},
+        title=f"Model written to {options.output}",
+        rows=[
+            ("training rows", figure(figures["rows"])),
+            ("features", figure(figures["features"])),
+            ("classes", figure(figures["classes"])),
+            ("nodes of the tree", figure(figures["nodes"])),
+            ("log loss, cross-validated", figure(figures["cv_log_loss"])),
+            ("hyperparameters", str(figures["parameters"])),
+            ("certified relative gap", f"{figures['relative_gap']:.1e}"),
+            ("reading and features", f"{figures['reading_seconds']:.1f} s"),
+            ("learning and fit", f"{figures['fit_seconds']:.1f} s"),
+            ("size of the file", f"{figures['size_bytes'] / 1e6:.1f} MB"),
+        ],
+        remarks=remarks,
+    )
+
+
+def _check_output(path: str) -> None:
+    """Before hours of work, not after."""
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
+        raise CommandError(f"{path}: there is no folder {folder.name!r} to write to", SYSTEM)
+    if Path(path).is_dir():
+        raise CommandError(f"{path}: is a folder, expected the name of a file to write", SYSTEM)
+
+
+def _schema(options: TrainOptions, kind: str) -> Schema:
+    if kind in TABLES:
+        if not options.label:
+            raise CommandError("--label is needed: the column with the class, or one for each level", USAGE)
+        if not options.text and not options.numeric:
+            raise CommandError("give columns to learn from: --text COLUMN or --numeric COLUMN", USAGE)
+        both = sorted({*options.text, *options.numeric} & set(options.label))
+        if both:
+            raise CommandError(f"the column {both[0]!r} is both a label and an input", USAGE)
+        return Schema(options.text, options.numeric, options.label, options.separator, None)
+    if options.text or options.numeric or options.label:
+        raise CommandError(f"--text, --numeric and --label are for tables; {kind} files say themselves", USAGE)
+    return Schema([], [], [], options.separator, 0)
+
+
+def _taxonomy(options: TrainOptions, batch: Batch) -> Taxonomy | None:
+    """The tree: from a file, from paths, or none."""
+    labels = batch.labels
+    if options.flat:
+        return None
+    if options.taxonomy is not None:
+        with reading(options.taxonomy):
+            taxonomy = Taxonomy.from_file(options.taxonomy, format=options.taxonomy_format)
+        with reading(options.data):
+            known = set(taxonomy.names.tolist())
+            for line, label in zip(batch.lines, labels.tolist(), strict=True):
+                if label not in known:
+                    raise CommandError(
+                        f"{options.data}, line {line}: the label {label!r} is not in {options.taxonomy}", BAD_DATA
+                    )
+        return taxonomy
+    is_path = len(options.label) > 1 or _look_like_paths(labels, options.separator)
+    if not is_path:
+        return None
+    with reading(options.data):
+        return Taxonomy.from_labels(labels, separator=options.separator)
+
+
+def _look_like_paths(labels: Any, separator: str) -> bool:
+    """Whether at least half of the classes have parents, and some have one in common."""
+    if labels.dtype.kind != "U":
+        return False
+    parents = [label.rpartition(separator)[0] for label in np.unique(labels).tolist()]
+    inner = [parent for parent in parents if parent]
+    return len(inner) * 2 >= len(parents) and len(set(inner)) < len(inner)
+
+
+def _classifier(
+    options: TrainOptions, taxonomy: Taxonomy | None, n_rows: int, n_classes: int
+) -> KernelLogisticClassifier:
+    samples = options.samples
+    if samples is None:
+        most = max(_WORK // max(n_classes, 1), _LEAST_ROWS)
+        samples = most if most < n_rows else None
+    kernel: Any = options.kernel
+    if options.variance is not None:
+        kernel = options.variance * taxolearn.kernels.as_kernel(options.kernel)
+    return KernelLogisticClassifier(
+        kernel,
+        taxonomy=taxonomy,
+        hyperparameters="cv" if options.variance is None else "fixed",
+        cv_samples=samples,
+        time_limit=options.time_limit,
+        checkpoint=options.checkpoint,
+        tol=options.tol,
+        n_threads=options.threads,
+        random_state=options.seed,
+    )
+
+
+def _fit(classifier: KernelLogisticClassifier, X: Any, labels: Any, options: TrainOptions) -> list[str]:
+    """Fit; warnings become remarks."""
+    with warnings.catch_warnings(record=True) as caught, reading(options.data):
+        warnings.simplefilter("always", ConvergenceWarning)
+        classifier.fit(X, labels)
+    return [str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)]
+
+
+def _figures(classifier: Any, X: Any, labels: Any, reading_seconds: float, fit_seconds: float) -> dict[str, Any]:
+    learned, result, taxonomy = classifier.cv_result_, classifier.result_, classifier.taxonomy_
+    best = None if learned is None or learned.best is None else learned.best
+    return {
+        "rows": len(labels),
+        "features": int(X.shape[1]),
+        "classes": len(classifier.classes_),
+        "nodes": None if taxonomy is None else int(taxonomy.n_nodes),
+        "cv_log_loss": None if best is None else float(learned.values[best]),
+        "evaluations": 0 if learned is None else len(learned.evaluations),
+        "parameters": "fixed" if learned is None else f"{len(learned.names)} learned, {learned.status}",
+        "objective": result.objective,
+        "relative_gap": result.relative_gap,
+        "products": result.products,
+        "reading_seconds": round(reading_seconds, 3),
+        "fit_seconds": round(fit_seconds, 3),
+    }

@@ -1,0 +1,409 @@
+"""The commands on files, run in this process: from a table to answers, and what goes wrong on the way."""
+
+import csv
+import gzip
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import taxolearn
+from taxolearn.cli import main
+
+WORDS = {
+    "fruit/apple": "apple orchard cider red green",
+    "fruit/pear": "pear orchard perry yellow green",
+    "tool/hammer": "hammer nail wood iron",
+    "tool/saw": "saw blade wood iron",
+    "water": "sea river wave",
+}
+
+
+def make_rows(count, seed=0):
+    generator = np.random.default_rng(seed)
+    rows = []
+    for k in range(count):
+        label = list(WORDS)[k % len(WORDS)]
+        text = " ".join(generator.choice(WORDS[label].split(), 4))
+        rows.append({"id": str(k), "text": f'{text}, "no {k}"\nübrig', "size": f"{k % 7}", "label": label})
+    return rows
+
+
+def write_table(path, rows, delimiter=","):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("commands")
+    write_table(folder / "train.csv", make_rows(100))
+    write_table(folder / "test.csv", make_rows(40, seed=1))
+    model = folder / "model.taxo"
+    arguments = ["--text", "text", "--label", "label", "--variance", "10", "--threads", "1"]
+    assert main(["train", str(folder / "train.csv"), *arguments, "-o", str(model)]) == 0
+    return folder
+
+
+def run(capsys, *arguments):
+    """Exit code, standard output and standard error."""
+    code = main([str(argument) for argument in arguments])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def table_of(text, delimiter=","):
+    return list(csv.DictReader(io.StringIO(text), delimiter=delimiter))
+
+
+def test_train_learns_and_tells(tmp_path, folder, capsys):
+    model = tmp_path / "m.taxo"
+    code, out, err = run(
+        capsys, "train", folder / "train.csv", "--text", "text", "--numeric", "size", "--label", "label", "-o", model,
+        "--json", "--threads", 1,
+    )  # fmt: skip
+    figures = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (figures["rows"], figures["classes"], figures["nodes"]) == (100, 5, 8)
+    assert figures["parameters"].endswith("learned, converged")
+    assert figures["cv_log_loss"] < 0.5
+    assert figures["relative_gap"] <= 1e-5
+    assert figures["size_bytes"] == model.stat().st_size
+    loaded = taxolearn.load(model)
+    assert loaded.predict({"text": ["cider and perry, red apple"], "size": [3.0]}).tolist() == ["fruit/apple"]
+    assert taxolearn.read_report(model)["report"]["input"]["text"] == ["text"]
+
+
+def test_train_prints_a_table(tmp_path, folder, capsys):
+    code, out, _ = run(
+        capsys, "train", folder / "train.csv", "--text", "text", "--label", "label", "--variance", 1,
+        "-o", tmp_path / "m.taxo",
+    )  # fmt: skip
+    assert code == 0
+    assert "training rows" in out
+    assert out.isascii()
+
+
+def test_evaluate(folder, capsys):
+    code, out, err = run(capsys, "evaluate", folder / "model.taxo", folder / "test.csv", "--json", "--chunk", 7)
+    figures = json.loads(out)
+    assert (code, err) == (0, "")
+    model = taxolearn.load(folder / "model.taxo")
+    rows = make_rows(40, seed=1)
+    table, truth = {"text": [row["text"] for row in rows]}, np.array([row["label"] for row in rows])
+    proba = model.predict_proba(table)
+    columns = np.searchsorted(model.classes_, truth)
+    assert figures["rows"] == 40
+    assert figures["accuracy"] == pytest.approx(np.mean(model.predict(table) == truth))
+    assert figures["log_loss"] == pytest.approx(-np.log(proba[np.arange(40), columns]).mean())
+    assert figures["top5_accuracy"] == 1.0
+    assert 0 <= figures["taxo_loss_decided"] <= figures["taxo_loss"] + 0.2
+    code, out, _ = run(capsys, "evaluate", folder / "model.taxo", folder / "test.csv")
+    assert code == 0
+    assert "accuracy of the parent" in out
+
+
+def test_evaluate_unknown_classes(tmp_path, folder, capsys):
+    rows = [*make_rows(9, seed=1), {"id": "x", "text": "what", "size": "1", "label": "new"}]
+    path = write_table(tmp_path / "t.csv", rows)
+    code, out, err = run(capsys, "evaluate", folder / "model.taxo", path)
+    assert code == 0
+    assert "1 rows have classes that the model does not know" in err
+    code, out, _ = run(capsys, "evaluate", folder / "model.taxo", path, "--json")
+    assert json.loads(out)["rows_of_unknown_classes"] == 1
+    assert json.loads(out)["accuracy"] <= 0.9
+
+
+def test_predict(folder, capsys):
+    model = taxolearn.load(folder / "model.taxo")
+    rows = make_rows(40, seed=1)
+    table = {"text": [row["text"] for row in rows]}
+    proba = model.predict_proba(table)
+    code, out, err = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "--keep", "id", "--chunk", 7)
+    assert (code, err) == (0, "")
+    answers = table_of(out)
+    assert list(answers[0]) == ["id", "label", "probability"]
+    assert [row["id"] for row in answers] == [row["id"] for row in rows]
+    assert [row["label"] for row in answers] == model.predict(table).tolist()
+    np.testing.assert_allclose([float(row["probability"]) for row in answers], proba.max(axis=1), rtol=1e-5)
+
+
+def test_predict_top(folder, capsys):
+    _, out, _ = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "--top", 3)
+    answers = table_of(out)
+    assert list(answers[0]) == [f"{name}_{k}" for k in (1, 2, 3) for name in ("label", "probability")]
+    for row in answers:
+        values = [float(row[f"probability_{k}"]) for k in (1, 2, 3)]
+        assert values == sorted(values, reverse=True)
+        assert len({row[f"label_{k}"] for k in (1, 2, 3)}) == 3
+
+
+def test_predict_nodes_and_losses(folder, capsys):
+    model = taxolearn.load(folder / "model.taxo")
+    table = {"text": [row["text"] for row in make_rows(40, seed=1)]}
+    X = model[:-1].transform(table)
+    _, out, _ = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "--nodes", "--loss", "taxo")
+    answers = table_of(out)
+    assert [row["label"] for row in answers] == model[-1].decide(X, "taxo").tolist()
+    for row in answers:
+        path = row["label"].split("/")
+        assert row["node_1"] == path[0]
+        assert row["node_2"] == (row["label"] if len(path) == 2 else "")
+        assert float(row["node_probability_1"]) >= float(row["probability"]) - 1e-5
+    _, out, _ = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "--threshold", 0.8)
+    answers = table_of(out)
+    assert [row["label"] for row in answers] == model[-1].decide(X, confidence=0.8).tolist()
+    assert all(float(row["probability"]) >= 0.8 for row in answers)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.csv.gz", "out.jsonl.gz", "out"])
+def test_predict_to_files(name, tmp_path, folder, capsys):
+    path = tmp_path / name
+    code, out, _ = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "-o", path, "--keep", "text")
+    assert (code, out) == (0, "")
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if name.endswith(".gz") else content).decode()
+    if "jsonl" in name:
+        rows = [json.loads(line) for line in text.splitlines()]
+        assert isinstance(rows[0]["probability"], float)
+    else:
+        rows = table_of(text, "\t" if "tsv" in name else ",")
+    assert [row["text"] for row in rows] == [row["text"] for row in make_rows(40, seed=1)]
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def test_other_formats_give_the_same(tmp_path, folder, capsys):
+    _, expected, _ = run(capsys, "predict", folder / "model.taxo", folder / "test.csv")
+    rows = make_rows(40, seed=1)
+    write_table(tmp_path / "t.tsv", rows, "\t")
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress((folder / "test.csv").read_bytes()))
+    (tmp_path / "latin").write_bytes((folder / "test.csv").read_bytes().decode().encode("latin-1"))
+    for arguments in (["t.tsv"], ["t.jsonl"], ["t.csv.gz"], ["latin", "--format", "csv", "--encoding", "latin-1"]):
+        code, out, _ = run(capsys, "predict", folder / "model.taxo", tmp_path / arguments[0], *arguments[1:])
+        assert (code, out) == (0, expected)
+
+
+def test_pipes(folder):
+    """Standard input and output of a real process, and a reader that has had enough."""
+    command = [sys.executable, "-m", "taxolearn.cli", "predict", str(folder / "model.taxo"), "-", "--format", "csv"]
+    done = subprocess.run(command, input=(folder / "test.csv").read_bytes(), capture_output=True, check=True)
+    assert len(table_of(done.stdout.decode())) == 40
+    many = (folder / "test.csv").read_bytes() + b"1,apple,2,fruit/apple\n" * 20_000
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        _, err = process.communicate(many)
+    assert process.returncode == 141
+    assert err == b""
+
+
+def test_levels_and_taxonomy_files(tmp_path, capsys):
+    rows = [row | dict(zip(("top", "sub"), (*row["label"].split("/"), "")[:2], strict=True)) for row in make_rows(50)]
+    data = write_table(tmp_path / "t.csv", rows)
+    common = ["train", data, "--text", "text", "--variance", 10, "--threads", 1, "--json", "-o", tmp_path / "m.taxo"]
+    code, out, _ = run(capsys, *common, "--label", "top", "--label", "sub")
+    assert code == 0
+    assert json.loads(out)["nodes"] == 8
+    assert taxolearn.load(tmp_path / "m.taxo").classes_.tolist() == sorted(WORDS)
+    code, out, _ = run(capsys, *common, "--label", "label", "--flat")
+    assert json.loads(out)["nodes"] is None
+    (tmp_path / "tree.txt").write_text("".join(f"all\t{label}\n" for label in [*WORDS, "other"]))
+    code, out, _ = run(capsys, *common, "--label", "label", "--taxonomy", tmp_path / "tree.txt")
+    assert json.loads(out)["classes"] == 6
+    (tmp_path / "tree.txt").write_text("".join(f"all\t{label}\n" for label in list(WORDS)[1:]))
+    code, out, err = run(capsys, *common, "--label", "label", "--taxonomy", tmp_path / "tree.txt")
+    assert code == 3
+    assert "t.csv, line 2: the label 'fruit/apple' is not in" in err
+
+
+def test_matrices(tmp_path, capsys):
+    generator = np.random.default_rng(0)
+    for name in ("train", "test"):
+        lines = []
+        for k in range(60):
+            values = generator.normal(size=4) + 3 * np.eye(4)[k % 3]
+            lines.append(f"{k % 3} " + " ".join(f"{j + 1}:{value:.3f}" for j, value in enumerate(values)))
+        (tmp_path / f"{name}.svm").write_text("\n".join(lines) + "\n")
+    model = tmp_path / "m.taxo"
+    assert run(capsys, "train", tmp_path / "train.svm", "-o", model, "--kernel", "rbf", "--time-limit", 5)[0] == 0
+    code, out, _ = run(capsys, "evaluate", model, tmp_path / "test.svm", "--json")
+    assert code == 0
+    assert json.loads(out)["accuracy"] > 0.8
+    code, out, _ = run(capsys, "predict", model, tmp_path / "test.svm")
+    assert len(table_of(out)) == 60
+    code, _, err = run(capsys, "predict", model, tmp_path / "test.svm", "--keep", "id")
+    assert code == 2
+    (tmp_path / "wide.svm").write_text("1 9:1\n")
+    code, _, err = run(capsys, "predict", model, tmp_path / "wide.svm")
+    assert code == 3
+    assert "wide.svm" in err
+
+
+def test_inspect(folder, capsys):
+    code, out, _ = run(capsys, "inspect", folder / "model.taxo")
+    assert code == 0
+    assert "format version" in out
+    code, out, _ = run(capsys, "inspect", folder / "model.taxo", "--json")
+    assert json.loads(out)["classes"] == 5
+    assert "Linear" in json.loads(out)["hyperparameters"]["kernel"]
+
+
+# -- What goes wrong --------------------------------------------------------------------------------------------------
+
+
+def one_line(code, out, err, expected):
+    assert code == expected
+    assert out == ""
+    assert err.startswith("taxolearn: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["train", "train.csv", "--text", "text", "-o", "x"], 2, "--label is needed"),
+        (["train", "train.csv", "--label", "label", "-o", "x"], 2, "give columns to learn from"),
+        (["train", "train.csv", "--label", "label", "--text", "label", "-o", "x"], 2, "both a label and an input"),
+        (["train", "train.csv", "--label", "nolabel", "--text", "text", "-o", "x"], 3, "no column 'nolabel'"),
+        (["train", "train.csv", "--label", "label", "--numeric", "text", "-o", "x"], 3, "row 0 of text is"),
+        (["train", "none.csv", "--label", "label", "--text", "text", "-o", "x"], 5, "none.csv: cannot be read"),
+        (["train", ".", "--format", "csv", "--label", "label", "--text", "text", "-o", "x"], 5, "cannot be read"),
+        (["train", "train.csv", "--label", "label", "--text", "text", "-o", "no/x"], 5, "no folder 'no'"),
+        (["train", "train.csv", "--label", "label", "--text", "text", "-o", "."], 5, "is a folder"),
+        (["train", "train.csv", "--label", "id", "--text", "text", "--variance", "1", "-o", "x", "--taxonomy", "none"],
+         5, "none: cannot be read"),
+        (["train", "model.taxo", "--label", "id", "--text", "text", "-o", "x"], 2, "the format is not clear"),
+        (["train", "model.taxo", "--format", "csv", "--label", "id", "--text", "text", "-o", "x"], 3, ", line"),
+        (["predict", "model.taxo", "none.csv"], 5, "none.csv: cannot be read"),
+        (["predict", "none.taxo", "test.csv"], 5, "none.taxo"),
+        (["predict", "test.csv", "test.csv"], 4, "not a model file"),
+        (["predict", "model.taxo", "test.csv", "--keep", "nothing"], 3, "no column 'nothing'"),
+        (["predict", "model.taxo", "test.csv", "--keep", "label"], 2, "--keep label"),
+        (["predict", "model.taxo", "test.csv", "--top", "2", "--loss", "taxo"], 2, "--top"),
+        (["predict", "model.taxo", "test.csv", "--top", "2", "--threshold", "0.5"], 2, "--threshold"),
+        (["predict", "model.taxo", "test.csv", "-o", "no/x.csv"], 5, "cannot write"),
+        (["predict", "model.taxo", "test.csv", "--format", "svmlight"], 2, "the model reads csv"),
+        (["evaluate", "model.taxo", "test.csv", "--encoding", "klingon"], 3, "klingon"),
+        (["inspect", "test.csv"], 4, "not a model file"),
+        (["inspect", "none"], 5, "none"),
+    ],
+)  # fmt: skip
+def test_errors_are_one_line(arguments, code, message, folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    got, out, err = run(capsys, *arguments)
+    one_line(got, out, err, code)
+    assert message in err
+    assert not (folder / "x").exists()
+
+
+def damaged_tables():
+    """200 files that are not what they should be."""
+    generator = np.random.default_rng(0)
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, ["id", "text", "size", "label"])
+    writer.writeheader()
+    writer.writerows(make_rows(30))
+    good = buffer.getvalue().encode()
+    lines = good.split(b"\r\n")
+    for k in range(40):  # cut gzip
+        packed = gzip.compress(good)
+        yield f"cut {k}", "t.csv.gz", packed[: 1 + int(generator.integers(2, len(packed) - 1))]
+    for k in range(30):  # flipped bits of gzip: the checksum tells
+        packed = bytearray(gzip.compress(good))
+        packed[int(generator.integers(12, len(packed)))] ^= 1 << int(generator.integers(8))
+        yield f"flip {k}", "t.csv.gz", bytes(packed)
+    for k in range(30):  # NUL bytes
+        place = int(generator.integers(len(good)))
+        yield f"nul {k}", "t.csv", good[:place] + b"\0" + good[place:]
+    for k in range(30):  # other encodings
+        place = int(generator.integers(len(good)))
+        while good[place : place + 1] >= b"\x80" or good[place - 1 : place] >= b"\x80":
+            place = int(generator.integers(len(good)))
+        yield (
+            f"byte {k}",
+            "t.csv",
+            good[:place] + bytes([int(generator.choice([0xFF, 0xFE, 0xC0, 0xE4]))]) + good[place:],
+        )
+    for k in range(30):  # a quote that is opened and never closed
+        row = int(generator.integers(1, len(lines) - 1))
+        yield f"quote {k}", "t.csv", b"\r\n".join([*lines[:row], b'7,"open,1,water', *lines[row:]])
+    for k in range(20):  # a field too much or too little
+        row = int(generator.integers(1, len(lines) - 1))
+        extra = [b"7,a,b,1,water", b"7,a", b"7,a,1", b",,,,,"][k % 4]
+        yield f"fields {k}", "t.csv", b"\r\n".join([*lines[:row], extra, *lines[row:]])
+    for k in range(20):  # JSON that is none
+        rows = [json.dumps(row) for row in make_rows(10)]
+        place = int(generator.integers(10))
+        rows[place] = [
+            "{",
+            "[1]",
+            '"x"',
+            rows[place][:-1],
+            '{"text": 1}',
+            "nul",
+            "{}",
+            "1e999",
+            '{"text": {}, "label": 1}',
+        ][k % 9]
+        yield f"json {k}", "t.jsonl", "\n".join(rows).encode()
+
+
+DAMAGED = list(damaged_tables())
+
+
+def test_there_are_many_damaged_files():
+    assert len(DAMAGED) == 200
+
+
+@pytest.mark.parametrize(("name", "content"), [each[1:] for each in DAMAGED], ids=[each[0] for each in DAMAGED])
+def test_damaged_tables(name, content, tmp_path, folder, capsys):
+    path = tmp_path / name
+    path.write_bytes(content)
+    for arguments in (
+        ["train", path, "--text", "text", "--label", "label", "--variance", 1, "-o", tmp_path / "m.taxo"],
+        ["evaluate", folder / "model.taxo", path],
+    ):
+        code, out, err = run(capsys, *arguments)
+        one_line(code, out, err, 3)
+        assert str(path) in err
+    code, _, err = run(capsys, "predict", folder / "model.taxo", path, "-o", tmp_path / "out.csv", "--keep", "label")
+    assert code in (2, 3)
+    assert err.count("\n") == 1
+    assert {each.name for each in tmp_path.iterdir()} == {name}
+
+
+def test_damaged_models(folder, tmp_path, capsys):
+    whole = (folder / "model.taxo").read_bytes()
+    generator = np.random.default_rng(0)
+    path = tmp_path / "m.taxo"
+    for _ in range(30):
+        changed = bytearray(whole)
+        changed[int(generator.integers(len(whole)))] ^= 1 << int(generator.integers(8))
+        for content in (changed, whole[: int(generator.integers(len(whole)))]):
+            path.write_bytes(content)
+            code, out, err = run(capsys, "predict", path, folder / "test.csv")
+            one_line(code, out, err, 4)
+
+
+def test_labels_that_cannot_be(tmp_path, capsys):
+    for rows, message in (
+        ([{"text": "a", "label": ""}], "line 2: the label is empty"),
+        ([{"text": "a", "label": "x"}] * 3, "class"),
+    ):
+        path = write_table(tmp_path / "t.csv", rows)
+        code, out, err = run(capsys, "train", path, "--text", "text", "--label", "label", "-o", tmp_path / "m")
+        one_line(code, out, err, 3)
+        assert message in err
+    path = write_table(tmp_path / "t.csv", [{"text": "a", "l1": "", "l2": "x"}])
+    code, out, err = run(
+        capsys, "train", path, "--text", "text", "--label", "l1", "--label", "l2", "-o", tmp_path / "m"
+    )
+    one_line(code, out, err, 3)
+    assert "'l1' is empty above" in err
