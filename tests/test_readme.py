@@ -4,6 +4,8 @@ import re
 import warnings
 from pathlib import Path
 
+from taxolearn.cli import main
+
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 
@@ -57,3 +59,25 @@ def test_the_page_on_hyperparameters_runs(capsys):
     printed = capsys.readouterr().out
     assert "LearningResult: converged" in printed
     assert "20 parameters" in printed or "21 parameters" in printed
+
+
+def test_the_page_on_commands_runs(capsys, tmp_path, monkeypatch):
+    """Its commands on small tables with the columns they name, then its Python."""
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    goods = {"fruit/apple": "red apple cider", "fruit/pear": "yellow pear perry", "tool/saw": "steel saw blade"}
+    rows = [f"{k},{label},{text},{text} {k % 5}" for k in range(10) for label, text in goods.items()]
+    for name in ("reports", "held-out", "new"):
+        Path(f"{name}.csv").write_text("\n".join(["id,category,title,body", *rows]) + "\n")
+    commands = [
+        line.split() for line in re.search(r"```\n(taxolearn train.*?)```", page, re.DOTALL).group(1).splitlines()
+    ]
+    assert [command[1] for command in commands] == ["train", "evaluate", "predict", "inspect"]
+    for _, *arguments in commands:
+        assert main(arguments) == 0
+    assert len(Path("answers.csv").read_text().splitlines()) == 31
+    assert all(" ".join(command) in README.read_text(encoding="utf-8") for command in commands[:3])
+    capsys.readouterr()
+    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(compile(block, "commands.md", "exec"), {})
+    assert capsys.readouterr().out == "['fruit']\n"
