@@ -29,6 +29,7 @@ from taxolearn._validation import (
     check_weights,
 )
 from taxolearn.coupling import make_coupling
+from taxolearn.explanations import NodeExplanation, explain_rows
 from taxolearn.kernels import Kernel, Linear
 from taxolearn.taxonomy import Taxonomy
 
@@ -489,6 +490,35 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         }
         rows = gen_batches(X.shape[0], max(1, _BATCH // len(self.classes_)))
         return np.concatenate([decisions.decide(self._output(X[part], "probability"), **options) for part in rows])
+
+    def explain(
+        self, X: Any, node: Any = None, *, top: int = 10, feature_names: Any = None
+    ) -> list[list[NodeExplanation]]:
+        """The features that speak for and against each node on the path to an answer. For linear models.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs.
+        node : name of a node or class, or one for each row, optional
+            Where the path leads to; by default the most probable class.
+        top : int, default=10
+            How many features to name, those with the largest part first.
+        feature_names : sequence of length n_features, optional
+            Names of the features; by default those of the data frame in ``fit``, or numbers.
+
+        Returns
+        -------
+        list of lists of NodeExplanation
+            For each row, the nodes on the path from below the root; without a taxonomy the class alone.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "coef_"):
+            raise ValueError("explain needs a linear model: weights of features are what it tells")
+        X = check_inputs(self, X, reset=False)
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        u = self._output(X, "predictor")
+        return explain_rows(X, self.coef_, u, self.classes_, self.taxonomy_, node, top=top, feature_names=names)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on labelled data.
