@@ -245,6 +245,17 @@ def test_matrices(tmp_path, capsys):
     assert "wide.svm" in err
 
 
+def test_report(folder, tmp_path, capsys):
+    page = tmp_path / "r.html"
+    code, out, err = run(capsys, "report", folder / "model.taxo", folder / "test.csv", "-o", page, "--title", "Ünder")
+    assert (code, err) == (0, "")
+    assert "taxo-loss" in out
+    assert "<h1>Ünder</h1>" in page.read_text(encoding="utf-8")
+    code, out, err = run(capsys, "report", folder / "model.taxo", folder / "test.csv", "-o", tmp_path / "no" / "r.html")
+    assert code == 5
+    assert err.count("\n") == 1
+
+
 def test_inspect(folder, capsys):
     code, out, _ = run(capsys, "inspect", folder / "model.taxo")
     assert code == 0

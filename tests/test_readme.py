@@ -72,7 +72,7 @@ def test_the_page_on_commands_runs(capsys, tmp_path, monkeypatch):
     commands = [
         line.split() for line in re.search(r"```\n(taxolearn train.*?)```", page, re.DOTALL).group(1).splitlines()
     ]
-    assert [command[1] for command in commands] == ["train", "evaluate", "predict", "inspect"]
+    assert [command[1] for command in commands] == ["train", "evaluate", "predict", "report", "inspect"]
     for _, *arguments in commands:
         assert main(arguments) == 0
     assert len(Path("answers.csv").read_text().splitlines()) == 31

@@ -1,4 +1,4 @@
-"""The command line: ``taxolearn train``, ``predict``, ``evaluate``, ``inspect`` and ``demo``.
+"""The command line: ``taxolearn train``, ``predict``, ``evaluate``, ``report``, ``inspect`` and ``demo``.
 
 Commands are imported when they are called, so that ``--version`` and ``--help`` answer at once.
 """
@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_train(commands)
     _add_predict(commands)
     _add_evaluate(commands)
+    _add_report(commands)
     _add_inspect(commands)
     _add_demo(commands)
     return parser
@@ -174,6 +175,22 @@ def _add_evaluate(commands: Any) -> None:
     evaluate.add_argument("--json", action="store_true", help="print the figures as one JSON object and nothing else")
 
 
+def _add_report(commands: Any) -> None:
+    report = commands.add_parser(
+        "report",
+        help="write a page that shows how good a model is",
+        description="Write one HTML file, for any browser and without a network: the tree with scores, confusions, "
+        "what happens if the least sure rows are set aside, reliability, and the worst mistakes with their reasons.",
+    )
+    report.set_defaults(run=_report)
+    report.add_argument("model", help="a model file")
+    report.add_argument("data", help="labelled rows; - for the standard input")
+    report.add_argument("-o", "--output", required=True, metavar="HTML", help="the page to write")
+    report.add_argument("--title", help="headline of the page")
+    report.add_argument("--chunk", type=_positive, default=10_000, metavar="N", help="rows at a time (%(default)s)")
+    _add_common(report)
+
+
 def _add_inspect(commands: Any) -> None:
     inspect = commands.add_parser(
         "inspect", help="say what is in a model file", description="Say what is in a model file."
@@ -230,6 +247,12 @@ def _evaluate(**options: Any) -> None:
     from taxolearn.commands import evaluate
 
     evaluate.run(evaluate.EvaluateOptions(**options))
+
+
+def _report(**options: Any) -> None:
+    from taxolearn.commands import report
+
+    report.run(report.ReportOptions(**options))
 
 
 def _inspect(**options: Any) -> None:

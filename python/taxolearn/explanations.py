@@ -11,8 +11,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import logsumexp, softmax
 
+from taxolearn._taxonomy_building import Name
 from taxolearn._validation import check_number
-from taxolearn.taxonomy import Name, Taxonomy
+from taxolearn.taxonomy import Taxonomy
 
 __all__ = ["NodeExplanation", "explain_rows"]
 
