@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 
@@ -201,6 +202,26 @@ def test_pipes(folder):
         _, err = process.communicate(many)
     assert process.returncode == 141
     assert err == b""
+
+
+def test_output_is_utf8_whatever_the_terminal(folder):
+    command = [sys.executable, "-m", "taxolearn.cli", "predict", str(folder / "model.taxo"), str(folder / "test.csv")]
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([*command, "--keep", "text"], capture_output=True, check=True, env=environment)
+    assert "übrig" in done.stdout.decode("utf-8")
+    assert done.stderr == b""
+
+
+def test_many_rows(tmp_path, capsys):
+    """More than one chunk, in training too."""
+    data = write_table(tmp_path / "t.csv", make_rows(12_000))
+    model = tmp_path / "m.taxo"
+    arguments = ["--numeric", "size", "--label", "label", "--variance", 1, "--tol", 0.1]
+    code, out, _ = run(capsys, "train", data, *arguments, "-o", model, "--json")
+    assert code == 0
+    assert json.loads(out)["rows"] == 12_000
+    code, out, _ = run(capsys, "predict", model, data)
+    assert len(table_of(out)) == 12_000
 
 
 def test_levels_and_taxonomy_files(tmp_path, capsys):

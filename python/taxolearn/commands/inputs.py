@@ -187,16 +187,12 @@ def read_batches(
 
 def read_whole(path: str, kind: str, schema: Schema, *, encoding: str = "utf-8") -> Batch:
     """All rows of a file, with labels."""
-    batches = list(read_batches(path, kind, schema, encoding=encoding))
+    batches = list(read_batches(path, kind, schema, encoding=encoding, rows=10_000 if schema.is_table else sys.maxsize))
     if not batches:
         raise CommandError(f"{path}: the file has no rows")
     if len(batches) == 1:
         return batches[0]
-    first = batches[0]
-    if schema.is_table:
-        X: Any = {name: [value for batch in batches for value in batch.X[name]] for name in first.X}
-    else:
-        X, _ = _read_matrix(path, kind, schema.n_features)
+    X = {name: [value for batch in batches for value in batch.X[name]] for name in batches[0].X}
     labels = np.concatenate([batch.labels for batch in batches])
     return Batch(X, labels, {}, [line for batch in batches for line in batch.lines])
 

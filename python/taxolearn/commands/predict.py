@@ -178,7 +178,15 @@ def _writer(options: PredictOptions, names: list[str]) -> Iterator[Any]:
 def _target(path: str | None) -> Iterator[IO[str]]:
     """Standard output, or a file that appears when it is complete."""
     if path is None or path == "-":
-        yield io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="") if _is_plain() else sys.stdout
+        if _speaks_utf8(sys.stdout):
+            yield sys.stdout
+            return
+        sys.stdout.flush()
+        wrapped = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="")
+        try:
+            yield wrapped
+        finally:
+            wrapped.detach()
         return
     try:
         with replaced(Path(path), "predict") as raw:
@@ -193,9 +201,9 @@ def _target(path: str | None) -> Iterator[IO[str]]:
         raise CommandError(str(error), SYSTEM) from None
 
 
-def _is_plain() -> bool:
-    """Whether standard output speaks another encoding than UTF-8, which is the one we write."""
-    return hasattr(sys.stdout, "buffer") and (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+def _speaks_utf8(stream: Any) -> bool:
+    """Whether it needs no help: so does one that has no bytes below."""
+    return not hasattr(stream, "buffer") or (stream.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def _number(value: Any) -> Any:
