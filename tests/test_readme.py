@@ -81,3 +81,23 @@ def test_the_page_on_commands_runs(capsys, tmp_path, monkeypatch):
     (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     exec(compile(block, "commands.md", "exec"), {})
     assert capsys.readouterr().out == "['fruit']\n"
+
+
+def test_the_tutorial_runs(capsys, tmp_path, monkeypatch):
+    """Block by block; training is cut short."""
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for language, block in re.findall(r"```(python|)\n(.*?)```", page, flags=re.DOTALL):
+        if language == "python":
+            exec(compile(block, "tutorial.md", "exec"), names)
+            continue
+        for line in block.splitlines():
+            arguments = line.split()[1:]
+            short = ["--variance", "800", "--words", "1-1", "--tol", "1e-2"] if arguments[0] == "train" else []
+            assert main(arguments + short) == 0
+    printed = capsys.readouterr().out
+    assert "taxo-loss" in printed
+    assert "scipy/sparse" in printed
+    assert Path("modules.html").stat().st_size > 100_000
+    assert len(Path("answers.csv").read_text(encoding="utf-8").splitlines()) == 1001
