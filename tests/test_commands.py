@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,6 +178,18 @@ def test_predict_to_files(name, tmp_path, folder, capsys):
         rows = table_of(text, "\t" if "tsv" in name else ",")
     assert [row["text"] for row in rows] == [row["text"] for row in make_rows(40, seed=1)]
     assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_predict_to_devices(folder, capsys):
+    assert run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "-o", "/dev/null") == (0, "", "")
+    code, out, err = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "-o", "/dev/full")
+    one_line(code, out, err, 5)
+    assert "/dev/full: cannot be written" in err
+    code, out, err = run(capsys, "report", folder / "model.taxo", folder / "test.csv", "-o", "/dev/full")
+    one_line(code, out, err, 5)
+    for device in ("/dev/null", "/dev/full"):
+        assert Path(device).is_char_device()
 
 
 def test_other_formats_give_the_same(tmp_path, folder, capsys):

@@ -115,5 +115,7 @@ def test_errors(data):
     ):
         with pytest.raises(ValueError, match=message):
             model.explain(X[:3], **options)
+    with pytest.raises(ValueError, match="node: not in the taxonomy: 'nothing'"):
+        fitted(data, taxonomy=TREE).explain(X[:3], "nothing")
     with pytest.raises(ValueError, match="linear model"):
         KernelLogisticClassifier(RBF(2.0), hyperparameters="fixed").fit(X, y).explain(X)

@@ -63,6 +63,11 @@ def test_numbers_are_standardized():
     np.testing.assert_allclose(got[:, 1], [0, -2, -5, 2])
 
 
+def test_columns_without_numbers_are_zero():
+    features = plain(numeric=["n", "price"]).fit({"n": [None, "", float("nan"), None], "price": PRICES})
+    np.testing.assert_array_equal(features.transform({"n": [None, 2.0], "price": [4.0, 4.0]}).toarray()[:, 0], [0, 2])
+
+
 def test_texts_and_numbers_side_by_side():
     features = plain(text="name", numeric=["price"]).fit(TABLE)
     X = features.transform(TABLE)
@@ -99,6 +104,12 @@ def test_missing_texts_are_empty():
         ({}, "red", "got a single one"),
         ({"text": ["name", "more"]}, NAMES, "expected a data frame or a mapping"),
         ({}, [["red"]], "row 0 of the input is a list"),
+        ({}, [], "no rows"),
+        ({"numeric": ["n"]}, {"n": []}, "no rows"),
+        ({"numeric": ["n"]}, {"n": [1.0, float("inf")]}, "row 1 of n is inf"),
+        ({"numeric": ["n"]}, {"n": [1e300]}, "row 0 of n is 1e\\+300"),
+        ({"numeric": ["n", "m"]}, {"n": [1.0, 2.0], "m": [1.0]}, "the column 'm' has 1 rows, 'n' has 2"),
+        ({"text": "t", "numeric": ["n"]}, {"t": ["a", "b"], "n": [1.0]}, "different numbers of rows"),
     ],
 )
 def test_errors(options, table, message):

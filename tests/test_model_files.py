@@ -262,6 +262,21 @@ def test_a_file_in_use_can_be_replaced(data, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["m.taxo"]
 
 
+def test_links_and_devices_stay_what_they_are(data, tmp_path):
+    X, y = data
+    model = classifier().fit(X, y)
+    (tmp_path / "target.taxo").write_bytes(b"old")
+    (tmp_path / "link.taxo").symlink_to("target.taxo")
+    taxolearn.save(model, tmp_path / "link.taxo")
+    assert (tmp_path / "link.taxo").is_symlink()
+    assert taxolearn.load(tmp_path / "target.taxo").predict(X[:3]).tolist() == model.predict(X[:3]).tolist()
+    os.mkfifo(tmp_path / "pipe")
+    for special in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(OSError, match="not a regular file"):
+            taxolearn.save(model, special)
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_a_killed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / "m.taxo"
     script = f"""

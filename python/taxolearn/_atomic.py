@@ -1,5 +1,6 @@
 """Files that are replaced as a whole, so that nobody ever finds half of one."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ __all__ = ["remove_partial", "replaced"]
 def replaced(path: Path, what: str) -> Iterator[BinaryIO]:
     """A new file, to be written and read, that takes the place of ``path`` if nothing goes wrong.
 
-    Whatever happens meanwhile, the path holds the whole old file or the whole new one.
+    Whatever happens meanwhile, the path holds the whole old file or the whole new one. A link stays a link: what it
+    points to is replaced. Devices, pipes and folders are left alone.
 
     Parameters
     ----------
@@ -23,6 +25,9 @@ def replaced(path: Path, what: str) -> Iterator[BinaryIO]:
     what : str
         Begins the message of an ``OSError``.
     """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, f"{what}: cannot write {path}: it is not a regular file; choose another path")
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
         with partial.open("xb+") as file:

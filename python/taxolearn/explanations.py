@@ -79,6 +79,8 @@ def explain_rows(
     if feature_names is not None and len(feature_names) != coef.shape[1]:
         raise ValueError(f"feature_names has {len(feature_names)} elements, expected {coef.shape[1]}")
     targets = _targets(node, predictors, classes)
+    if taxonomy is not None:
+        taxonomy.index(targets, argument="node")
     children = _Children(classes, taxonomy)
     out = []
     for row, target in enumerate(targets):

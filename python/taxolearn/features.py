@@ -10,12 +10,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 __all__ = ["TableFeatures"]
 
 _SHORT = 300  # characters on average, up to which characters are looked at
 _MANY = 50  # rows from which on a term must occur twice
+_LARGEST = 1e30  # of a number
 _WORD = r"(?u)\b\w+\b"
 
 
@@ -93,20 +95,21 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         """Learn from a table, and give its features: a CSR matrix."""
         texts = self._texts(X)
         numbers = self._numbers(X)
-        if texts is None and numbers is None:
+        first = numbers if texts is None else texts
+        if first is None:
             raise ValueError("TableFeatures: name the columns with texts or numbers, by text or numeric")
+        if len(first) == 0:
+            raise ValueError("TableFeatures: the table has no rows to learn from")
         self.vectorizers_ = self._make_vectorizers(texts) if texts is not None else {}
         try:
             parts = [vectorizer.fit_transform(texts) for vectorizer in self.vectorizers_.values()]
         except ValueError as error:
             raise ValueError(f"TableFeatures: the texts cannot be learned from: {error}") from None
         if numbers is not None:
-            with np.errstate(invalid="ignore"):
-                known = np.isfinite(numbers)
-                count = np.maximum(known.sum(axis=0), 1)
-                self.mean_ = np.where(known, numbers, 0.0).sum(axis=0) / count
-                spread = np.sqrt(np.where(known, (numbers - self.mean_) ** 2, 0.0).sum(axis=0) / count)
-            self.scale_ = np.where(spread > 0, spread, 1.0)
+            # As StandardScaler does it, but for columns that have no number at all.
+            known = ~np.isnan(numbers)
+            scaler = StandardScaler().fit(np.where(known.any(axis=0), numbers, 0.0))
+            self.mean_, self.scale_ = scaler.mean_, scaler.scale_
             parts.append(self._scaled(numbers))
         return _side_by_side(parts)
 
@@ -161,6 +164,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if len(names) == 1 and not isinstance(X, Mapping) and not hasattr(X, "columns"):
             return [_as_text(value, names[0], k) for k, value in enumerate(_listed(X))]
         columns = [_column(X, name) for name in names]
+        _check_lengths(names, columns)
         texts = [
             [_as_text(value, name, k) for k, value in enumerate(c)] for name, c in zip(names, columns, strict=True)
         ]
@@ -169,16 +173,28 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def _numbers(self, X: Any) -> NDArray[np.float64] | None:
         if not self.numeric:
             return None
-        return np.column_stack([_as_numbers(_column(X, name), name) for name in self.numeric])
+        columns = [_as_numbers(_column(X, name), name) for name in self.numeric]
+        _check_lengths(self.numeric, columns)
+        return np.column_stack(columns)
 
     def _scaled(self, numbers: NDArray[np.float64] | None) -> Any:
         if numbers is None or numbers.shape[1] != len(self.mean_):
             raise ValueError("TableFeatures: other numeric columns than in fit")
         values = (numbers - self.mean_) / self.scale_
-        return sp.csr_matrix(np.where(np.isfinite(values), values, 0.0).astype(np.float32))
+        return sp.csr_matrix(np.where(np.isnan(values), 0.0, values).astype(np.float32))
+
+
+def _check_lengths(names: Sequence[str], columns: Sequence[Any]) -> None:
+    for name, column in zip(names, columns, strict=True):
+        if len(column) != len(columns[0]):
+            raise ValueError(
+                f"TableFeatures: the column {name!r} has {len(column)} rows, {names[0]!r} has {len(columns[0])}"
+            )
 
 
 def _side_by_side(parts: list[Any]) -> Any:
+    if len({part.shape[0] for part in parts}) > 1:
+        raise ValueError("TableFeatures: the columns of texts and of numbers have different numbers of rows")
     return parts[0].tocsr() if len(parts) == 1 else sp.hstack(parts, format="csr")
 
 
@@ -222,4 +238,6 @@ def _as_numbers(column: list[Any], name: str) -> NDArray[np.float64]:
             out[row] = float(value)
         except (TypeError, ValueError):
             raise ValueError(f"TableFeatures: row {row} of {name} is {value!r}, expected a number") from None
+        if abs(out[row]) > _LARGEST:
+            raise ValueError(f"TableFeatures: row {row} of {name} is {value!r}, expected a number up to {_LARGEST:g}")
     return out

@@ -189,7 +189,7 @@ def _target(path: str | None) -> Iterator[IO[str]]:
             wrapped.detach()
         return
     try:
-        with replaced(Path(path), "predict") as raw:
+        with _opened(Path(path)) as raw:
             binary: Any = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) if path.endswith(".gz") else raw
             text = io.TextIOWrapper(binary, encoding="utf-8", newline="", write_through=True)
             yield text
@@ -198,7 +198,14 @@ def _target(path: str | None) -> Iterator[IO[str]]:
             if binary is not raw:
                 binary.close()
     except OSError as error:
-        raise CommandError(str(error), SYSTEM) from None
+        reason = error.strerror or str(error)
+        raise CommandError(reason if path in reason else f"{path}: cannot be written: {reason}", SYSTEM) from None
+
+
+def _opened(path: Path) -> Any:
+    """Devices and pipes are written into, files appear when they are complete."""
+    is_special = path.exists() and not path.is_file() and not path.is_dir()
+    return path.open("wb") if is_special else replaced(path, "predict")
 
 
 def _speaks_utf8(stream: Any) -> bool:
