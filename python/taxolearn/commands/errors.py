@@ -1,6 +1,9 @@
 """What can go wrong in a command, and the exit code it has."""
 
-__all__ = ["BAD_DATA", "BAD_MODEL", "INTERRUPTED", "SYSTEM", "USAGE", "CommandError"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["BAD_DATA", "BAD_MODEL", "INTERRUPTED", "SYSTEM", "USAGE", "CommandError", "writing"]
 
 USAGE = 2  # the arguments do not fit together, or not to the model
 BAD_DATA = 3  # a data file or a taxonomy is malformed
@@ -23,3 +26,13 @@ class CommandError(Exception):
     def __init__(self, message: str, code: int = BAD_DATA) -> None:
         super().__init__(" ".join(message.split()))
         self.code = code
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Errors of the system as errors of commands, with the name of the file."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CommandError(reason if path in reason else f"{path}: cannot be written: {reason}", SYSTEM) from None

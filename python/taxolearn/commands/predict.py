@@ -19,7 +19,7 @@ import numpy as np
 from taxolearn import decisions
 from taxolearn._atomic import replaced
 from taxolearn._records import format_of
-from taxolearn.commands.errors import SYSTEM, USAGE, CommandError
+from taxolearn.commands.errors import USAGE, CommandError, writing
 from taxolearn.commands.inputs import find_format, read_batches, reading
 from taxolearn.commands.models import load_model
 
@@ -188,18 +188,14 @@ def _target(path: str | None) -> Iterator[IO[str]]:
         finally:
             wrapped.detach()
         return
-    try:
-        with _opened(Path(path)) as raw:
-            binary: Any = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) if path.endswith(".gz") else raw
-            text = io.TextIOWrapper(binary, encoding="utf-8", newline="", write_through=True)
-            yield text
-            text.flush()
-            text.detach()
-            if binary is not raw:
-                binary.close()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise CommandError(reason if path in reason else f"{path}: cannot be written: {reason}", SYSTEM) from None
+    with writing(path), _opened(Path(path)) as raw:
+        binary: Any = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) if path.endswith(".gz") else raw
+        text = io.TextIOWrapper(binary, encoding="utf-8", newline="", write_through=True)
+        yield text
+        text.flush()
+        text.detach()
+        if binary is not raw:
+            binary.close()
 
 
 def _opened(path: Path) -> Any:

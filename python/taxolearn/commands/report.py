@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from taxolearn._atomic import replaced
-from taxolearn.commands.errors import BAD_DATA, SYSTEM, CommandError
+from taxolearn.commands.errors import BAD_DATA, CommandError, writing
 from taxolearn.commands.inputs import Batch, Schema, find_format, read_batches, reading
 from taxolearn.commands.models import load_model, read_model_report
 from taxolearn.commands.output import Page
@@ -46,11 +46,8 @@ def run(options: ReportOptions) -> None:
             except ValueError as error:
                 raise CommandError(f"{options.data}: {error}", BAD_DATA) from None
     text = render(findings).encode("utf-8", "replace")
-    try:
-        with replaced(Path(options.output), "report") as file:
-            file.write(text)
-    except OSError as error:
-        raise CommandError(str(error), SYSTEM) from None
+    with writing(options.output), replaced(Path(options.output), "report") as file:
+        file.write(text)
     page.result({}, title=f"Report written to {options.output}", rows=findings.summary)
 
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 import taxolearn
 from taxolearn import KernelLogisticClassifier, Taxonomy
-from taxolearn.commands.errors import BAD_DATA, SYSTEM, USAGE, CommandError
+from taxolearn.commands.errors import BAD_DATA, SYSTEM, USAGE, CommandError, writing
 from taxolearn.commands.inputs import TABLES, Batch, Schema, find_format, read_whole, reading
 from taxolearn.commands.output import Page, figure
 from taxolearn.features import TableFeatures
@@ -88,10 +88,8 @@ def run(options: TrainOptions) -> None:
     model = Pipeline([*steps, ("classifier", classifier)])
     figures = _figures(classifier, X, labels, learning - begin, done - learning)
     report = {"input": schema.to_json(), "training": {"data": Path(options.data).name, **figures, "remarks": remarks}}
-    try:
+    with writing(options.output):
         taxolearn.save(model, options.output, dtype=options.dtype, report=report)
-    except OSError as error:
-        raise CommandError(str(error), SYSTEM) from None
     figures["size_bytes"] = Path(options.output).stat().st_size
     page.result(
         {"model": options.output, **figures, "remarks": remarks},
