@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import top_k_accuracy_score
 
 import taxolearn
 from taxolearn.cli import main
+from taxolearn.commands.evaluate import _Gathered
 
 WORDS = {
     "fruit/apple": "apple orchard cider red green",
@@ -452,3 +454,16 @@ def test_labels_that_cannot_be(tmp_path, capsys):
     )
     one_line(code, out, err, 3)
     assert "'l1' is empty above" in err
+
+
+def test_scores_of_many_classes():
+    """The right class among the first five, against scikit-learn."""
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(60, 3)), np.array([f"c{k % 12:02d}" for k in range(60)])
+    model = taxolearn.KernelLogisticClassifier(hyperparameters="fixed").fit(X, y)
+    gathered = _Gathered(model)
+    log_proba = model.predict_log_proba(X)
+    gathered.add(y, log_proba, "t.csv", list(range(60)))
+    expected = top_k_accuracy_score(y, log_proba, k=5, labels=model.classes_)
+    assert 0.2 < expected < 0.95
+    assert gathered.scores()["top5_accuracy"] == pytest.approx(expected)

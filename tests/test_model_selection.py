@@ -584,3 +584,20 @@ def test_per_class_of_labels_that_are_numbers():
     identity = make(X, y, PerClass(RBF(2.0)), **IDENTITY)
     assert "kernels[b/y/2].length_scale" in identity.names
     check_gradient(identity, identity.theta)
+
+
+@pytest.mark.parametrize(("tol", "expected"), [(1e-3, 1e-4), (1e-5, 1e-6), (3e-7, 1e-7), (1e-9, 1e-9)])
+def test_systems_are_solved_more_accurately_than_fits(tol, expected):
+    generator = np.random.default_rng(0)
+    objective = CrossValidationObjective(generator.normal(size=(30, 3)), np.arange(30) % 3, folds=3)
+    (criterion,) = objective._criteria
+    asked = []
+
+    class Spy:
+        def evaluate(self, **arguments):
+            asked.append((arguments["tol"], arguments["adjoint_tol"]))
+            return criterion.evaluate(**arguments)
+
+    objective._criteria = [Spy()]
+    objective.evaluate(objective.theta, tol)
+    assert asked == [(tol, pytest.approx(expected))]
