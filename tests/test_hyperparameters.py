@@ -368,7 +368,10 @@ def test_start_values(form):
     given = form(X)
     square, variance = (X**2).sum(axis=1).mean(), X.var(axis=0).sum()
     tolerance = {"rel": 1e-5}
-    assert start_kernel("linear", given).variance == pytest.approx(5.0 / square, **tolerance)
+    unit = X[X.any(axis=1)] / np.linalg.norm(X[X.any(axis=1)], axis=1, keepdims=True)
+    cosines = np.array([unit[i] @ unit[j] for i in range(len(unit)) for j in range(i)])
+    usual = np.sqrt((cosines**2).mean())
+    assert start_kernel("linear", given).variance == pytest.approx(5.0 / usual / square, **tolerance)
     assert start_kernel(None, given) == start_kernel("linear", given)
     for name, kind in (("rbf", RBF), ("matern", Matern), ("rational_quadratic", RationalQuadratic)):
         kernel = start_kernel(name, given)
@@ -376,14 +379,21 @@ def test_start_values(form):
         assert kernel.length_scale == pytest.approx(variance**0.5, **tolerance)
         assert kernel.variance == 10.0
         assert kernel.bounds == {}
-    assert start_kernel("cosine", given) == Cosine(5.0)
+    assert start_kernel("cosine", given).variance == pytest.approx(5.0 / usual, **tolerance)
     polynomial = start_kernel("polynomial", given)
     assert polynomial.scale == pytest.approx(1.0 / square, **tolerance)
     assert polynomial([[square**0.5]])[0, 0] == pytest.approx(10.0, **tolerance)
     # Each has the mean diagonal that is promised.
-    for name, expected in (("linear", 5.0), ("rbf", 10.0), ("cosine", 5.0)):
+    for name, expected in (("linear", 5.0 / usual), ("rbf", 10.0), ("cosine", 5.0 / usual)):
         rows = given[np.flatnonzero(X.any(axis=1))] if name == "cosine" else given
         assert start_kernel(name, given).diag(rows).mean() == pytest.approx(expected, **tolerance)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_start_of_rows_with_nothing_in_common(form):
+    assert start_kernel("linear", form(np.eye(2000))).variance == pytest.approx(500.0)
+    assert start_kernel("cosine", form(np.eye(3)[:1])).variance == 5.0
+    assert start_kernel("cosine", form(np.zeros((3, 2)))).variance == 5.0
 
 
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sp.csr_array])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from taxolearn.kernels import (
@@ -31,8 +32,10 @@ _STATIONARY: dict[str, type[RBF | Matern | RationalQuadratic]] = {
 }
 _NAMES = ("linear", *_STATIONARY, "cosine", "polynomial")
 
-_LINEAR_SCALE = 5.0  # mean of the kernel's diagonal, as Seeger (2008) starts
-_SCALE = 10.0  # the same of kernels that bend
+_LINEAR_SCALE = 5.0  # of the kernel between two rows; of one row with itself in Seeger (2008)
+_LEAST_COSINE = 0.01  # rows that have nothing in common count as if they had this
+_SAMPLE = 512  # rows whose angles are looked at
+_SCALE = 10.0  # mean of the diagonal of kernels that bend
 _USUAL = (1e-3, 1e3)  # values for which the default bounds leave room
 _ROOM = 1e5  # factor to each side that other values get
 _EXTREME = 1e100
@@ -43,9 +46,11 @@ _BLOCK = 2**22  # elements of X that are copied at once
 def start_kernel(name: str | None, X: Any) -> Kernel:
     """The kernel of that name with values that suit the inputs.
 
-    The mean of ``k(x, x)`` becomes 5 for ``Linear`` and ``Cosine``; it is 10 for the others, for ``Polynomial`` at rows
-    of root mean square length. A length scale is the root of the summed variances of the features, which is the root
-    mean square distance of two rows divided by the root of 2. Where inputs are zero, or do not vary, these count as 1.
+    For ``Linear`` and ``Cosine`` the mean of ``k(x, x)`` becomes 5 divided by the root mean square cosine of the angles
+    between rows: the sparser the rows, the less they tell about each other, and the larger the variances that learning
+    ends with. The mean is 10 for the others, for ``Polynomial`` at rows of root mean square length. A length scale is
+    the root of the summed variances of the features, which is the root mean square distance of two rows divided by the
+    root of 2. Where inputs are zero, or do not vary, these count as 1.
 
     Parameters
     ----------
@@ -63,10 +68,10 @@ def start_kernel(name: str | None, X: Any) -> Kernel:
         make = _STATIONARY[name]
         return make(length_scale, variance=_SCALE, bounds=_bounds("length_scale", length_scale))
     if name == "cosine":
-        return Cosine(_LINEAR_SCALE)
+        return Cosine(_LINEAR_SCALE / _usual_cosine(X))
     square = _positive(_mean_square(X))
     if name == "linear":
-        variance = _LINEAR_SCALE / square
+        variance = _LINEAR_SCALE / _usual_cosine(X) / square
         return Linear(variance, bounds=_bounds("variance", variance))
     degree, scale = 2, 1.0 / square
     return Polynomial(degree, scale, 1.0, _SCALE / 2**degree, bounds=_bounds("scale", scale))
@@ -88,6 +93,17 @@ def start_kernels(kernel: Any, X: Any) -> Any:
 def _positive(number: float) -> float:
     """The number within reason, 1 for zero."""
     return float(np.clip(number, 1.0 / _EXTREME, _EXTREME)) if number > 0 else 1.0
+
+
+def _usual_cosine(X: Any) -> float:
+    """Root mean square of the cosines of the angles between rows, at least 0.01; 1 if no two rows have a direction."""
+    some = X[np.unique(np.linspace(0, X.shape[0] - 1, min(_SAMPLE, X.shape[0])).astype(np.intp))]
+    rows = normalize(some.astype(np.float64) / (abs(some).max() or 1.0))
+    square = np.square((rows @ rows.T).toarray() if sp.issparse(rows) else rows @ rows.T)
+    n = float(np.trace(square))  # rows that are not zero
+    if n < 2:
+        return 1.0
+    return float(np.sqrt(np.clip((square.sum() - n) / (n * (n - 1)), _LEAST_COSINE**2, 1.0)))
 
 
 def _bounds(name: str, value: float) -> dict[str, tuple[float, float]]:
