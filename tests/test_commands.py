@@ -15,7 +15,7 @@ from sklearn.metrics import top_k_accuracy_score
 
 import taxolearn
 from taxolearn.cli import main
-from taxolearn.commands.evaluate import _Gathered
+from taxolearn.commands.evaluate import Gathered
 
 WORDS = {
     "fruit/apple": "apple orchard cider red green",
@@ -461,7 +461,7 @@ def test_scores_of_many_classes():
     generator = np.random.default_rng(0)
     X, y = generator.normal(size=(60, 3)), np.array([f"c{k % 12:02d}" for k in range(60)])
     model = taxolearn.KernelLogisticClassifier(hyperparameters="fixed").fit(X, y)
-    gathered = _Gathered(model)
+    gathered = Gathered(model)
     log_proba = model.predict_log_proba(X)
     gathered.add(y, log_proba, "t.csv", list(range(60)))
     expected = top_k_accuracy_score(y, log_proba, k=5, labels=model.classes_)

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from taxolearn import datasets, decisions, features, kernels, metrics, model_selection
 from taxolearn.klr import FitResult, KernelLogisticClassifier, LearningResult
 from taxolearn.model_files import load, read_report, save
+from taxolearn.pruning import prune
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "load",
     "metrics",
     "model_selection",
+    "prune",
     "read_report",
     "save",
 ]

@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.special import log_softmax, softmax
 from sklearn.utils import gen_batches
 
 from taxolearn import _core
@@ -15,7 +17,7 @@ __all__ = ["ClassFunctions", "Expansion", "KernelFunctions", "LinearFunctions", 
 
 Floats = npt.NDArray[np.float64]
 
-_BATCH = 2**24  # kernel values that a Python function computes at once
+_BATCH = 2**24  # kernel values that a Python function computes at once, or products of sparse matrices
 
 
 class ClassFunctions(Protocol):
@@ -39,9 +41,12 @@ class ClassFunctions(Protocol):
 
 @dataclass(frozen=True)
 class LinearFunctions:
-    """``u(x) = coef x + intercept``; ``coef`` of a model from a file may be in single precision."""
+    """``u(x) = coef x + intercept``.
 
-    coef: Floats
+    ``coef`` of a model from a file may be in single precision; that of a pruned one is sparse.
+    """
+
+    coef: Any
     intercept: Floats
 
     @property
@@ -56,6 +61,9 @@ class LinearFunctions:
         return replace(self, intercept=intercept)
 
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
+        if sp.issparse(self.coef):
+            rows = gen_batches(X.shape[0], max(1, _BATCH // len(self.intercept)))
+            return np.concatenate([self._output_sparse(X[part], output) for part in rows])
         return _core.predict_linear(
             X=X,
             weights=np.ascontiguousarray(self.coef.T),
@@ -63,6 +71,14 @@ class LinearFunctions:
             output=output,
             n_threads=n_threads,
         )
+
+    def _output_sparse(self, X: Any, output: str) -> Floats:
+        product = X @ self.coef.T
+        u = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64) + self.intercept
+        if output == "predictor":
+            return u
+        out: Floats = (softmax if output == "probability" else log_softmax)(u, axis=1)
+        return out
 
 
 @dataclass(frozen=True)

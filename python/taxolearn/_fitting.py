@@ -319,7 +319,8 @@ def _start_weights(start: ClassFunctions | None, problem: Problem) -> npt.NDArra
     if not isinstance(start, LinearFunctions) or start.coef.shape != (problem.n_classes, problem.X.shape[1]):
         return None
     place = np.argsort(problem.order)
-    return np.concatenate([start.coef.T[:, place].ravel(), start.intercept[place]])
+    weights = start.coef.T.toarray() if sp.issparse(start.coef) else start.coef.T
+    return np.concatenate([weights[:, place].ravel(), start.intercept[place]])
 
 
 def _start_predictors(start: ClassFunctions | None, problem: Problem, n_threads: int) -> npt.NDArray[np.float64] | None:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from taxolearn._class_functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
@@ -141,6 +142,9 @@ def _unpack_learning(entry: Any, unpacker: Unpacker) -> LearningResult:
 
 def _pack_functions(functions: ClassFunctions, packer: Packer, dtype: Any) -> Any:
     intercept = packer.array("intercept", np.asarray(functions.intercept, dtype=np.float64))
+    if isinstance(functions, LinearFunctions) and sp.issparse(functions.coef):
+        weights = packer.matrix("weights", functions.coef.T.astype(dtype, copy=False))
+        return {"kind": "sparse linear", "intercept": intercept, "weights": weights}
     if isinstance(functions, LinearFunctions):
         # By features, so that a prediction reads the rows of the features it has.
         weights = packer.array("weights", functions.coef.T.astype(dtype, copy=False))
@@ -173,6 +177,11 @@ def _unpack_functions(entry: Any, unpacker: Unpacker, n_classes: int) -> ClassFu
         raise ContentError("its intercepts are not finite")
     if kind == "linear":
         return LinearFunctions(unpacker.array(entry["weights"], None, n_classes).T, intercept)
+    if kind == "sparse linear":
+        sparse = unpacker.matrix(entry["weights"])
+        if not sp.issparse(sparse) or sparse.shape[1] != n_classes:
+            raise ContentError("it has functions that cannot be")
+        return LinearFunctions(sparse.T, intercept)
     expansions = [_unpack_expansion(each, unpacker) for each in expect(entry["expansions"], list)]
     if kind == "matrix":
         (expansion,) = expansions

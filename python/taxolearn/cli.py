@@ -1,4 +1,4 @@
-"""The command line: ``taxolearn train``, ``predict``, ``evaluate``, ``report``, ``inspect`` and ``demo``.
+"""The command line: ``taxolearn train``, ``predict``, ``evaluate``, ``report``, ``prune``, ``inspect`` and ``demo``.
 
 Commands are imported when they are called, so that ``--version`` and ``--help`` answer at once.
 """
@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_predict(commands)
     _add_evaluate(commands)
     _add_report(commands)
+    _add_prune(commands)
     _add_inspect(commands)
     _add_demo(commands)
     return parser
@@ -191,6 +192,25 @@ def _add_report(commands: Any) -> None:
     _add_common(report)
 
 
+def _add_prune(commands: Any) -> None:
+    prune = commands.add_parser(
+        "prune",
+        help="make a linear model smaller, and say what that costs",
+        description="Leave out the smallest weights of a linear model: as many as possible while the log loss on "
+        "labelled rows, best those that were not trained on, hardly rises.",
+    )
+    prune.set_defaults(run=_prune)
+    prune.add_argument("model", help="a model file")
+    prune.add_argument("data", help="labelled rows; - for the standard input")
+    prune.add_argument("-o", "--output", required=True, metavar="MODEL", help="the smaller model file to write")
+    prune.add_argument(
+        "--rise", type=_above_zero, default=1e-3, metavar="R", help="of the log loss, relative, to allow (%(default)s)"
+    )
+    prune.add_argument("--share", type=_fraction, metavar="S", help="leave out this share of the weights, at any cost")
+    _add_common(prune)
+    prune.add_argument("--json", action="store_true", help="print the figures as one JSON object and nothing else")
+
+
 def _add_inspect(commands: Any) -> None:
     inspect = commands.add_parser(
         "inspect", help="say what is in a model file", description="Say what is in a model file."
@@ -253,6 +273,12 @@ def _report(**options: Any) -> None:
     from taxolearn.commands import report
 
     report.run(report.ReportOptions(**options))
+
+
+def _prune(**options: Any) -> None:
+    from taxolearn.commands import prune
+
+    prune.run(prune.PruneOptions(**options))
 
 
 def _inspect(**options: Any) -> None:

@@ -60,7 +60,7 @@ def explain_rows(
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
         The rows.
-    coef : array of shape (n_classes, n_features)
+    coef : array or sparse matrix of shape (n_classes, n_features)
         Weights.
     predictors : array of shape (n_samples, n_classes)
         ``X coef' + intercept``.
@@ -85,7 +85,8 @@ def explain_rows(
     out = []
     for row, target in enumerate(targets):
         features, values = _row_of(X, row)
-        weights = np.asarray(coef[:, features], dtype=np.float64)
+        part = coef[:, features]
+        weights = np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
         out.append(
             [
                 _explain(name, inside, outside, features, values, weights, predictors[row], top, feature_names)

@@ -151,6 +151,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         "variances" by the name of the group; for the linear kernel also its "variance".
     coef_ : ndarray of shape (n_classes, n_features)
         Weights of the linear model; there is one row per class, also for two classes. Only for the linear kernel.
+        Sparse after ``taxolearn.prune``.
     expansions_ : list of Expansion
         For other kernels and algorithms, one per kernel: the kernel, the rows it is compared with (``basis``), the
         ``coefficients``, and the ``functions`` (classes or nodes) that their columns belong to.

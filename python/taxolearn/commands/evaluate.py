@@ -13,7 +13,7 @@ from taxolearn.commands.inputs import find_format, read_batches, reading
 from taxolearn.commands.models import load_model
 from taxolearn.commands.output import Page, figure
 
-__all__ = ["EvaluateOptions", "run"]
+__all__ = ["EvaluateOptions", "Gathered", "run"]
 
 _TOP = 5
 _REJECTED = 0.1
@@ -39,7 +39,7 @@ def run(options: EvaluateOptions) -> None:
     model, schema = load_model(options.model, options.threads)
     kind = find_format(options.data, options.format)
     with page.stage(f"Predicting {options.data}"):
-        gathered = _Gathered(model.steps[-1][1])
+        gathered = Gathered(model.steps[-1][1])
         for batch in read_batches(options.data, kind, schema, encoding=options.encoding, rows=options.chunk):
             with reading(options.data):
                 gathered.add(batch.labels, model.predict_log_proba(batch.X), options.data, batch.lines)
@@ -76,7 +76,7 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{value:.2%}"
 
 
-class _Gathered:
+class Gathered:
     """What scores need to know of every row: a few numbers, whatever the number of classes."""
 
     def __init__(self, classifier: Any) -> None:

@@ -24,6 +24,7 @@ def run(options: InspectOptions) -> None:
     report = read_model_report(options.model)
     training = (report["report"] or {}).get("training", {}) if isinstance(report["report"], dict) else {}
     schema = (report["report"] or {}).get("input", {}) if isinstance(report["report"], dict) else {}
+    pruning = (report["report"] or {}).get("pruning") if isinstance(report["report"], dict) else None
     hyperparameters = {name: _plain(value) for name, value in report["hyperparameters"].items()}
     rows = [
         ("written by", str(report["written_by"])),
@@ -40,9 +41,17 @@ def run(options: InspectOptions) -> None:
         ),
         *((name.replace("_", " "), _shown(value)) for name, value in training.items() if name != "remarks"),
         *((name, _shown(value)) for name, value in hyperparameters.items()),
+        *([("weights left out", _cost(pruning))] if isinstance(pruning, dict) else []),
     ]
     figures = report | {"model": options.model, "hyperparameters": hyperparameters}
     Page(options.json).result(figures, title=options.model, rows=rows)
+
+
+def _cost(pruning: dict[str, Any]) -> str:
+    """What pruning did to the scores."""
+    before, after = pruning.get("before", {}), pruning.get("after", {})
+    scores = [f"{name.replace('_', ' ')}: {_shown(before[name])}, now {_shown(after.get(name))}" for name in before]
+    return "\n".join([f"{_shown(pruning.get('share'))} of them, judged on {pruning.get('data')}", *scores])
 
 
 def _plain(value: Any) -> Any:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -13,7 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["Page", "figure"]
+from taxolearn.commands.errors import SYSTEM, CommandError
+
+__all__ = ["Page", "check_output", "figure"]
 
 
 def figure(value: Any, form: str = ",.4g") -> str:
@@ -62,3 +65,12 @@ class Page:
 
     def _shown(self, text: str) -> str:
         return text.encode("ascii", "replace").decode() if self.plain else text
+
+
+def check_output(path: str) -> None:
+    """Whether a file can be there: before hours of work, not after."""
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
+        raise CommandError(f"{path}: there is no folder {folder.name!r} to write to", SYSTEM)
+    if Path(path).is_dir():
+        raise CommandError(f"{path}: is a folder, expected the name of a file to write", SYSTEM)

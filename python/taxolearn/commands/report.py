@@ -11,7 +11,7 @@ from taxolearn._atomic import replaced
 from taxolearn.commands.errors import BAD_DATA, CommandError, writing
 from taxolearn.commands.inputs import Batch, Schema, find_format, read_batches, reading
 from taxolearn.commands.models import load_model, read_model_report
-from taxolearn.commands.output import Page
+from taxolearn.commands.output import Page, check_output
 from taxolearn.report.findings import Rows, gather
 from taxolearn.report.page import render
 
@@ -35,6 +35,7 @@ class ReportOptions:
 def run(options: ReportOptions) -> None:
     """Predict, find out, write the page."""
     page = Page(as_json=False)
+    check_output(options.output)
     model, schema = load_model(options.model, options.threads)
     kind = find_format(options.data, options.format)
     title = options.title or f"{Path(options.model).name} on {Path(options.data).name}"

@@ -14,9 +14,9 @@ from sklearn.pipeline import Pipeline
 
 import taxolearn
 from taxolearn import KernelLogisticClassifier, Taxonomy
-from taxolearn.commands.errors import BAD_DATA, SYSTEM, USAGE, CommandError, writing
+from taxolearn.commands.errors import BAD_DATA, USAGE, CommandError, writing
 from taxolearn.commands.inputs import TABLES, Batch, Schema, find_format, read_whole, reading
-from taxolearn.commands.output import Page, figure
+from taxolearn.commands.output import Page, check_output, figure
 from taxolearn.features import TableFeatures
 
 __all__ = ["TrainOptions", "run"]
@@ -59,7 +59,7 @@ def run(options: TrainOptions) -> None:
     """Read, learn, fit, save, and say how it went."""
     begin = time.perf_counter()
     page = Page(options.json)
-    _check_output(options.output)
+    check_output(options.output)
     kind = find_format(options.data, options.format)
     schema = _schema(options, kind)
     with page.stage(f"Reading {options.data}"):
@@ -108,15 +108,6 @@ def run(options: TrainOptions) -> None:
         ],
         remarks=remarks,
     )
-
-
-def _check_output(path: str) -> None:
-    """Before hours of work, not after."""
-    folder = Path(path).resolve().parent
-    if not folder.is_dir():
-        raise CommandError(f"{path}: there is no folder {folder.name!r} to write to", SYSTEM)
-    if Path(path).is_dir():
-        raise CommandError(f"{path}: is a folder, expected the name of a file to write", SYSTEM)
 
 
 def _schema(options: TrainOptions, kind: str) -> Schema:
