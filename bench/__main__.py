@@ -7,6 +7,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from bench import (
+    commands,
     couplings,
     criterion,
     fits,
@@ -145,9 +146,14 @@ def _add_learning(suites: Any, common: argparse.ArgumentParser) -> None:
     search.add_argument("--only", type=_names, default=["news20", "clinc150"], help="which data sets")
     search.add_argument("--limit", type=float, default=600.0, help="seconds of searches without an end")
 
+    command = suites.add_parser("commands", **shared, help="the command line, end to end")
+    command.add_argument("--parts", type=_names, default=["news20", "onet", "stream", "load"])
+    command.add_argument("--rows", type=int, default=1_000_000, help="of the stream")
+    command.add_argument("--folder", type=Path, default=Path("build/commands"), help="for tables and models")
+
 
 def _run_learning(options: argparse.Namespace) -> Result | None:
-    if options.suite not in ("satimage", "usps", "texts", "criterion", "search"):
+    if options.suite not in ("satimage", "usps", "texts", "criterion", "search", "commands"):
         return None
     common: dict[str, Any] = {
         "n_threads": options.threads,
@@ -166,6 +172,8 @@ def _run_learning(options: argparse.Namespace) -> Result | None:
         return criterion.run(
             parts=options.parts, tol=options.tol, repeats=options.repeats, limit=options.limit, **common
         )
+    if options.suite == "commands":
+        return commands.run(parts=options.parts, rows=options.rows, folder=options.folder.resolve(), **common)
     problems = [problem for problem, (data, _) in searches.PROBLEMS.items() if data in options.only]
     return searches.run(problems=problems, limit=options.limit, **common)
 
