@@ -29,12 +29,12 @@ def suite_page(name: str, bench: Path = BENCH) -> str:
     """The result as a page: title, what was measured, figure, table, and the machine folded away at the end."""
     text = (bench / "results" / f"{name}.md").read_text(encoding="utf-8")
     title, machine, rest = text.split("\n\n", 2)
-    parts = [title]
+    parts = ["---\nhide: [toc]\n---", title]  # room for the table
     if name in descriptions(bench):
         parts.append(descriptions(bench)[name])
     if (bench / "results" / f"{name}.svg").is_file():
         parts.append(f"![{title.removeprefix('# ')}]({name}.svg){{ .figure }}")
-    parts.append(rest.strip())
+    parts.append(f'<div class="results" markdown>\n\n{rest.strip()}\n\n</div>')
     parts.append(f'??? info "Machine, settings and versions"\n\n    {machine}')
     return "\n\n".join(parts) + "\n"
 

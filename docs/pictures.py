@@ -58,21 +58,21 @@ def prior() -> Any:
     root_of_covariance = np.linalg.cholesky(RBF(1.0)(x[:, None]) + 1e-8 * np.eye(len(x)))
     functions = {name: scale * root_of_covariance @ rng.standard_normal(len(x)) for name, scale in scales.items()}
 
-    figure = plt.figure(figsize=(10.2, 4.8))
+    figure = plt.figure(figsize=(8.4, 4.5))
     board = figure.add_axes((0, 0, 1, 1))
     board.set_axis_off()
     board.set(xlim=(0, 1), ylim=(0, 1))
     width, height = 0.17, 0.2
     for name, (middle, level) in places.items():
         above = places.get(tree.parent(name))
-        top = (0.355, 0.93) if above is None else (above[0], above[1] - height / 2 - 0.08)
+        top = (0.355, 0.95) if above is None else (above[0], above[1] - height / 2 - 0.08)
         board.plot([top[0], middle], [top[1], level + height / 2 + 0.01], color=QUIET, linewidth=1.2)
         axes = small_axes(figure, (middle, level), (width, height))
         axes.plot(x, functions[name], color=colours[name], linewidth=2)
         board.text(middle, level - height / 2 - 0.015, f"g of {name.split('/')[-1]}", ha="center", va="top")
-    board.text(0.355, 0.95, "functions of the nodes: independent", ha="center", va="bottom")
+    board.text(0.355, 0.97, "functions of the nodes:\nindependent", ha="center", va="bottom")
 
-    board.text(0.835, 0.95, "functions of the classes: sums along the path", ha="center", va="bottom")
+    board.text(0.835, 0.97, "functions of the classes:\nsums along the path", ha="center", va="bottom")
     for level, name in zip((0.78, 0.47, 0.16), ("animal/cat", "animal/dog", "plant"), strict=True):
         path = [node for node in tree.path(name) if node in functions]
         axes = small_axes(figure, (0.835, level), (0.26, height))
@@ -168,7 +168,7 @@ def product() -> Any:
 
     n, C = truth.shape
     figure, axes = plt.subplots(
-        1, 4, figsize=(10.2, 4.0), width_ratios=[1.5, 0.42, 0.42, 0.42], gridspec_kw={"wspace": 0.55}
+        1, 4, figsize=(8.8, 3.6), width_ratios=[1.5, 0.42, 0.42, 0.42], gridspec_kw={"wspace": 0.55}
     )
     shown = (
         (axes[0], M, f"M\nkernel of the rows\n{n} x {n}"),
@@ -200,7 +200,7 @@ def criterion() -> Any:
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 3, size=(400, 2))  # a board of nine squares in three colours, a tenth of the points wrong
     y = np.where(rng.random(400) < 0.1, rng.integers(0, 3, 400), np.floor(X).sum(axis=1).astype(int) % 3)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.2, 4.0), gridspec_kw={"wspace": 0.28})
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.7), gridspec_kw={"wspace": 0.28})
 
     kernel = RBF(5.0, variance=20.0, fixed="variance")
     objective = CrossValidationObjective(X, y, kernel, folds=5, learn_sigma2=False, random_state=0)

@@ -253,6 +253,19 @@ def test_the_reference_has_every_public_name(site):
     assert expected - known == set()
 
 
+def test_the_reference_tells_types_and_defaults(site):
+    """Choices with an alternative, and several parameters in one entry, are what its parser gets wrong by itself."""
+    plain = load("docstrings").plain
+    text = 'a : {"x", "y"} or array, default="y"\n    See :func:`f.g`.\nb, c : int\n    Two.\n\n    Lines.\nd : int'
+    expected = 'a : "x", "y" or array, default="y"\n    See ``f.g``.\n'
+    expected += "".join(f"{name} : int\n    Two.\n\n    Lines.\n" for name in "bc") + "d : int"
+    assert plain(text) == expected
+    page = re.sub(r"<[^>]+>|\s+", " ", (site / "api" / "classifier.html").read_text(encoding="utf-8"))
+    tying = re.search(r"&#34;node&#34; +or array of int .*? (\S+) +variances ", page)
+    assert tying.group(1) == "&#34;level&#34;"
+    assert not any(":func:" in path.read_text(encoding="utf-8") for path in (site / "api").glob("*.html"))
+
+
 def test_pages_fetch_nothing(site):
     for path in site.rglob("*.html"):
         fetched = re.findall(r'<(?:script|img|link)[^>]*(?:src|href)="(https?:[^"]+)"', path.read_text("utf-8"))
