@@ -1,7 +1,7 @@
 """The gallery of the site, from the scripts in examples: what one learns, what is printed, and the code.
 
 mkdocs calls ``on_files`` (hooks in .mkdocs.yml). The rest knows nothing of mkdocs. Examples are run where taxolearn is
-installed; what they print is kept below build until they change.
+installed; what they print is kept below build until they or the sources of the library change.
 """
 
 import ast
@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,18 @@ def examples(folder: Path = EXAMPLES) -> list[Path]:
     return sorted(folder.glob("*.py"))
 
 
+@cache
+def sources_hash() -> bytes:
+    """Of everything that an answer may depend on in this repository."""
+    found = hashlib.sha256()
+    for path in sorted([*(ROOT / "python").rglob("*.py"), *(ROOT / "cpp").rglob("*.?pp")]):
+        found.update(path.read_bytes())
+    return found.digest()
+
+
 def printed_by(path: Path, kept: Path = PRINTED) -> str | None:
     """What the example prints, run now or earlier; None where taxolearn is not installed."""
-    source = path.read_bytes()
-    known = kept / f"{path.stem}-{hashlib.sha256(source).hexdigest()[:16]}.txt"
+    known = kept / f"{path.stem}-{hashlib.sha256(path.read_bytes() + sources_hash()).hexdigest()[:16]}.txt"
     if known.is_file():
         return known.read_text(encoding="utf-8")
     if importlib.util.find_spec("taxolearn") is None:

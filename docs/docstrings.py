@@ -27,11 +27,11 @@ def plain(text: str) -> str:
     """The docstring without roles, with an entry for each parameter, and with choices as plain words.
 
     Of several parameters in one entry the reader gives all the type and the default of the first, and of a choice such
-    as ``{"a", "b"} or array, default="b"`` it forgets all but the braces.
+    as ``{"a", "b"} or array, default="b"`` it forgets all but the braces. "One of" keeps it from reading a tuple.
     """
     text = _ROLE.sub(lambda found: f"``{found[1]}``", text + "\n")
     text = _ENTRY.sub(_apart, text)
-    return _CHOICES.sub(r"\g<name>\g<choices>\g<rest>", text).rstrip("\n")
+    return _CHOICES.sub(r"\g<name>one of \g<choices>\g<rest>", text).rstrip("\n")
 
 
 def _apart(entry: re.Match[str]) -> str:

@@ -257,7 +257,7 @@ def test_the_reference_tells_types_and_defaults(site):
     """Choices with an alternative, and several parameters in one entry, are what its parser gets wrong by itself."""
     plain = load("docstrings").plain
     text = 'a : {"x", "y"} or array, default="y"\n    See :func:`f.g`.\nb, c : int\n    Two.\n\n    Lines.\nd : int'
-    expected = 'a : "x", "y" or array, default="y"\n    See ``f.g``.\n'
+    expected = 'a : one of "x", "y" or array, default="y"\n    See ``f.g``.\n'
     expected += "".join(f"{name} : int\n    Two.\n\n    Lines.\n" for name in "bc") + "d : int"
     assert plain(text) == expected
     page = re.sub(r"<[^>]+>|\s+", " ", (site / "api" / "classifier.html").read_text(encoding="utf-8"))
