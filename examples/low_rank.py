@@ -1,6 +1,6 @@
 """Many rows by a kernel of low rank.
 
-Six thousand points on a board of noisy squares. Their kernel matrix would take 72 MB in single precision, at half
+Four thousand points on a board of noisy squares. Their kernel matrix would take 32 MB in single precision, at half
 its size; the approximation takes a fraction. One learns how to choose a rank, or a tolerance that finds it, and how
 to see what the approximation costs: its log loss beside that of the exact model, which a small `memory_limit` has
 computed by tiles.
@@ -14,7 +14,7 @@ from taxolearn import KernelLogisticClassifier, metrics
 from taxolearn.kernels import RBF
 
 rng = np.random.default_rng(0)
-X, X_test = rng.uniform(0, 6, size=(6000, 2)), rng.uniform(0, 6, size=(2000, 2))
+X, X_test = rng.uniform(0, 6, size=(4000, 2)), rng.uniform(0, 6, size=(2000, 2))
 
 
 def colours(points):

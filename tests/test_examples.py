@@ -55,7 +55,7 @@ def check_low_rank(printed):
     assert enough < 1.02 * exact
     assert exact < found < low
     assert [line.split()[0] for line in printed.splitlines()] == ["low_rank"] * 3 + ["tiled"]
-    assert max(numbers(r"(\S+) MB", printed)) < 72
+    assert max(numbers(r"(\S+) MB", printed)) < 32
 
 
 def check_explanations(printed):
