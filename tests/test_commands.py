@@ -169,8 +169,10 @@ def test_predict_nodes_and_losses(folder, capsys):
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.csv.gz", "out.jsonl.gz", "out"])
 def test_predict_to_files(name, tmp_path, folder, capsys):
     path = tmp_path / name
-    code, out, _ = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "-o", path, "--keep", "text")
-    assert (code, out) == (0, "")
+    code, out, err = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "-o", path, "--keep", "text")
+    assert (code, err) == (0, "")
+    assert f"Answers written to {path}" in out.replace("\n", "")
+    assert "40" in out
     content = path.read_bytes()
     text = (gzip.decompress(content) if name.endswith(".gz") else content).decode()
     if "jsonl" in name:
@@ -184,7 +186,8 @@ def test_predict_to_files(name, tmp_path, folder, capsys):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_predict_to_devices(folder, capsys):
-    assert run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "-o", "/dev/null") == (0, "", "")
+    code, out, err = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "-o", "/dev/null", "--json")
+    assert (code, json.loads(out)["rows"], err) == (0, 40, "")
     code, out, err = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "-o", "/dev/full")
     one_line(code, out, err, 5)
     assert "/dev/full: cannot be written" in err
@@ -192,6 +195,35 @@ def test_predict_to_devices(folder, capsys):
     one_line(code, out, err, 5)
     for device in ("/dev/null", "/dev/full"):
         assert Path(device).is_char_device()
+
+
+def test_semicolons_and_quotes(tmp_path, folder, capsys):
+    _, expected, _ = run(capsys, "predict", folder / "model.taxo", folder / "test.csv", "--keep", "text")
+    path = write_table(tmp_path / "t.csv", make_rows(40, seed=1), ";")
+    assert run(capsys, "predict", folder / "model.taxo", path, "--keep", "text")[1] == expected
+    path = write_table(tmp_path / "t.tsv", make_rows(40, seed=1), "~")
+    arguments = ["--keep", "text", "--delimiter", "~"]
+    assert run(capsys, "predict", folder / "model.taxo", path, *arguments)[1] == expected
+    path.write_text("text\tlabel\n" + '5" saw blade of "iron\ttool/saw\n' * 3, encoding="utf-8")
+    code, out, _ = run(capsys, "evaluate", folder / "model.taxo", path, "--quote", "none", "--json")
+    assert (code, json.loads(out)["rows"], json.loads(out)["accuracy"]) == (0, 3, 1.0)
+
+
+def test_report_in_figures(tmp_path, folder, capsys):
+    page = tmp_path / "r.html"
+    code, out, err = run(capsys, "report", folder / "model.taxo", folder / "test.csv", "-o", page, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {"report": str(page), "size_bytes": page.stat().st_size, "rows": 40}
+
+
+def test_bad_numbers_name_their_place(tmp_path, capsys):
+    rows = make_rows(30)
+    rows[20]["size"] = "a lot"
+    path = write_table(tmp_path / "t.csv", rows)
+    code, out, err = run(capsys, "train", path, "--numeric", "size", "--label", "label", "-o", tmp_path / "m")
+    one_line(code, out, err, 3)
+    line = 2 + 2 * 20  # every text has two lines
+    assert f"{path}, line {line}, column 'size': the value is 'a lot', expected a number" in err
 
 
 def test_other_formats_give_the_same(tmp_path, folder, capsys):
@@ -319,7 +351,8 @@ def one_line(code, out, err, expected):
         (["train", "train.csv", "--label", "label", "-o", "x"], 2, "give columns to learn from"),
         (["train", "train.csv", "--label", "label", "--text", "label", "-o", "x"], 2, "both a label and an input"),
         (["train", "train.csv", "--label", "nolabel", "--text", "text", "-o", "x"], 3, "no column 'nolabel'"),
-        (["train", "train.csv", "--label", "label", "--numeric", "text", "-o", "x"], 3, "row 0 of text is"),
+        (["train", "train.csv", "--label", "label", "--numeric", "text", "-o", "x"], 3,
+         "train.csv, line 2, column 'text': the value is"),
         (["train", "none.csv", "--label", "label", "--text", "text", "-o", "x"], 5, "none.csv: cannot be read"),
         (["train", ".", "--format", "csv", "--label", "label", "--text", "text", "-o", "x"], 5, "cannot be read"),
         (["train", "train.csv", "--label", "label", "--text", "text", "-o", "no/x"], 5, "no folder 'no'"),
@@ -335,7 +368,11 @@ def one_line(code, out, err, expected):
         (["predict", "model.taxo", "test.csv", "--keep", "label"], 2, "--keep label"),
         (["predict", "model.taxo", "test.csv", "--top", "2", "--loss", "taxo"], 2, "--top"),
         (["predict", "model.taxo", "test.csv", "--top", "2", "--threshold", "0.5"], 2, "--threshold"),
-        (["predict", "model.taxo", "test.csv", "-o", "no/x.csv"], 5, "cannot write"),
+        (["predict", "model.taxo", "test.csv", "-o", "no/x.csv"], 5, "no folder 'no'"),
+        (["predict", "model.taxo", "test.csv", "--json"], 2, "-o"),
+        (["predict", "model.taxo", "test.csv", "--delimiter", ";"], 3, "there seem to be commas"),
+        (["predict", "model.taxo", "test.csv", "--delimiter", '"'], 3, "both the delimiter and the quote"),
+        (["report", "model.taxo", "test.csv", "--quote", "none", "-o", "x"], 3, "test.csv, line 2: found"),
         (["predict", "model.taxo", "test.csv", "--format", "svmlight"], 2, "the model reads csv"),
         (["evaluate", "model.taxo", "test.csv", "--encoding", "klingon"], 3, "klingon"),
         (["inspect", "test.csv"], 4, "not a model file"),

@@ -48,6 +48,22 @@ def test_csv():
     assert read("a,b\n") == ({}, [])
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters_are_found(delimiter):
+    """By the columns that are wanted, whatever else is in the header."""
+    content = f'id{delimiter}"a,b;c|d\t"\n1{delimiter}"x; y, z"\n'.replace("\\t", "\t")
+    expected = {"id": ["1"], "a,b;c|d\t": ["x; y, z"]}
+    assert read(content, columns=list(expected)) == (expected, [2])
+    assert read(content, columns=["id"])[0] == {"id": ["1"]}
+    assert read(content, delimiter=delimiter)[0] == expected
+
+
+def test_quotes():
+    assert read('a,b\n5" pipe,"x\n', quote=None)[0] == {"a": ['5" pipe'], "b": ['"x']}
+    assert read("a,b\n'x, y',5\" pipe\n", quote="'")[0] == {"a": ["x, y"], "b": ['5" pipe']}
+    assert read("a~b\n1~2\n", delimiter="~")[0] == {"a": ["1"], "b": ["2"]}
+
+
 def test_chunks():
     content = "a\n" + "".join(f"{k}\n" for k in range(10))
     chunks = list(read_chunks(io.BytesIO(content.encode()), "csv", rows=4))
@@ -90,8 +106,12 @@ def test_parquet(tmp_path):
         ('a,b\n1,"x\n2,3\n', "csv", {}, "line 2: the quotes are wrong"),
         ('a,b\n1,"x"y\n', "csv", {}, "line 2: the quotes are wrong"),
         ("a,b\n1,x\0y\n", "csv", {}, "line 2, column 4: found a NUL"),
-        ("a;b\n1;2\n", "csv", {"columns": ["a"]}, "no column 'a'; there is 'a;b'; the file looks like semicolons"),
-        ("a\tb\n1\t2\n", "csv", {"columns": ["a"]}, "looks like tsv"),
+        ("a;b\n1;2\n", "csv", {"columns": ["c"]}, "no column 'c'; there is 'a;b'; there seem to be semicolons"),
+        ("a\tb\n1\t2\n", "csv", {"columns": ["c"]}, "there seem to be tabs"),
+        ("a;b\n1;2\n", "csv", {"columns": ["a"], "delimiter": ","}, "no column 'a'; there is 'a;b'"),
+        ("a;b\n1;2\n", "tsv", {"columns": ["a"]}, "no column 'a'; there is 'a;b'"),
+        ("a;b\n1;2\n", "csv", {"delimiter": '"'}, "cannot be both the delimiter and the quote"),
+        ('a,b\n1,"x"y\n', "csv", {}, "--quote none"),
         (b"a,b\n1,\xe4\n", "csv", {}, "line 2, column 3: expected text in utf-8, found the byte 0xe4"),
         (b"a,b\n1,\xc3", "csv", {}, "line 2, column 3: expected text in utf-8"),
         (gzip.compress(b"a,b\n" + b"1,2\n" * 1000)[:-20], "csv", {}, "gzip data are cut short"),

@@ -15,9 +15,10 @@ from typing import Any
 
 from taxolearn._source import Source, name_of, read_blocks
 
-__all__ = ["FORMATS", "Chunk", "format_of", "read_chunks"]
+__all__ = ["DELIMITERS", "FORMATS", "Chunk", "format_of", "read_chunks"]
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet")
+DELIMITERS = (",", ";", "\t", "|")
 _ENDINGS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -56,7 +57,14 @@ def format_of(name: str) -> str | None:
 
 
 def read_chunks(
-    source: Source, kind: str, *, columns: list[str] | None = None, encoding: str = "utf-8", rows: int = 10_000
+    source: Source,
+    kind: str,
+    *,
+    columns: list[str] | None = None,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    quote: str | None = '"',
+    rows: int = 10_000,
 ) -> Iterator[Chunk]:
     """The rows of a table, so many at a time.
 
@@ -71,6 +79,11 @@ def read_chunks(
         The columns to keep, all of which must be there; by default all.
     encoding : str, default="utf-8"
         Of the text. A byte order mark is passed over.
+    delimiter : str, optional
+        One character between the fields of CSV and TSV. By default a tab for TSV, and for CSV the first of comma,
+        semicolon, tab and bar that makes the wanted columns out of the first line.
+    quote : str or None, default='"'
+        One character around fields of CSV and TSV that hold others; None if quotes have no meaning.
     rows : int, default=10000
         Rows of a chunk.
     """
@@ -82,7 +95,11 @@ def read_chunks(
     if kind == "jsonl":
         yield from _read_json(lines, name, columns, rows)
     else:
-        yield from _read_csv(lines, name, "," if kind == "csv" else "\t", columns, rows)
+        if delimiter is not None and delimiter == quote:
+            raise ValueError(f"{name}: {delimiter!r} cannot be both the delimiter and the quote")
+        if delimiter is None and kind == "tsv":
+            delimiter = "\t"
+        yield from _read_csv(lines, name, delimiter, quote, columns, rows)
 
 
 class _Lines:
@@ -150,10 +167,16 @@ class _Lines:
             ) from None
 
 
-def _read_csv(lines: Iterable[str], name: str, delimiter: str, columns: list[str] | None, rows: int) -> Iterator[Chunk]:
+def _read_csv(
+    lines: Iterable[str], name: str, delimiter: str | None, quote: str | None, columns: list[str] | None, rows: int
+) -> Iterator[Chunk]:
     csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    records = _records(reader, name)
+    if delimiter is None:
+        lines = iter(lines)
+        first = next(lines, "")
+        delimiter = _find_delimiter(first, quote, columns)
+        lines = chain([first], lines)
+    records = _records(_csv_reader(lines, delimiter, quote), name)
     _, header = next(records, (1, []))
     if not header:
         raise ValueError(f"{name}, line 1: expected the names of the columns, found none")
@@ -175,14 +198,32 @@ def _read_csv(lines: Iterable[str], name: str, delimiter: str, columns: list[str
     yield from builder.rest()
 
 
+def _csv_reader(lines: Iterable[str], delimiter: str, quote: str | None) -> Any:
+    if quote is None:
+        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+    return csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True)
+
+
+def _find_delimiter(first: str, quote: str | None, columns: list[str] | None) -> str:
+    """The delimiter that makes the wanted columns out of the first line; a comma if none does."""
+    for delimiter in DELIMITERS:
+        try:
+            header: list[str] = next(_csv_reader([first], delimiter, quote), [])
+        except csv.Error:
+            continue
+        if set(columns or ()) <= set(header):
+            return delimiter
+    return DELIMITERS[0]
+
+
 def _place(title: str, header: list[str], name: str, delimiter: str) -> int:
     if title in header:
         return header.index(title)
     shown = ", ".join(map(repr, header[:10])) + (", ..." if len(header) > 10 else "")
     hint = ""
-    for other, kind in ((",", "csv"), ("\t", "tsv"), (";", "semicolons between fields")):
+    for other, what in zip(DELIMITERS, ("commas", "semicolons", "tabs", "bars"), strict=True):
         if other != delimiter and len(header) == 1 and other in header[0]:
-            hint = f"; the file looks like {kind}"
+            hint = f"; there seem to be {what} between fields"
     raise ValueError(f"{name}, line 1: there is no column {title!r}; there is {shown}{hint}")
 
 
@@ -196,7 +237,8 @@ def _records(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
             return
         except csv.Error as error:
             raise ValueError(
-                f"{name}, line {line}: the quotes are wrong ({error}); a quote within a quoted field is written twice"
+                f"{name}, line {line}: the quotes are wrong ({error}); a quote within a quoted field is written twice; "
+                "if quotes have no meaning here, say so (on the command line: --quote none)"
             ) from None
         yield line, record
 

@@ -162,6 +162,7 @@ def _add_predict(commands: Any) -> None:
     )
     predict.add_argument("--chunk", type=_positive, default=10_000, metavar="N", help="rows at a time (%(default)s)")
     _add_common(predict)
+    predict.add_argument("--json", action="store_true", help="with -o: print the figures as one JSON object")
 
 
 def _add_evaluate(commands: Any) -> None:
@@ -190,6 +191,7 @@ def _add_report(commands: Any) -> None:
     report.add_argument("--title", help="headline of the page")
     report.add_argument("--chunk", type=_positive, default=10_000, metavar="N", help="rows at a time (%(default)s)")
     _add_common(report)
+    report.add_argument("--json", action="store_true", help="print the figures as one JSON object and nothing else")
 
 
 def _add_prune(commands: Any) -> None:
@@ -248,43 +250,55 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         help="of the data, if the name does not tell",
     )
     parser.add_argument("--encoding", default="utf-8", metavar="NAME", help="of a table (%(default)s)")
+    parser.add_argument(
+        "--delimiter", type=_delimiter, metavar="C", help="between fields; tab for tabulators (the header tells)"
+    )
+    parser.add_argument("--quote", type=_quote, default='"', metavar="C", help="around fields; none (%(default)s)")
     parser.add_argument("--threads", type=_positive, metavar="N", help="number of threads (default: the library's)")
 
 
 def _train(**options: Any) -> None:
     from taxolearn.commands import train
 
-    train.run(train.TrainOptions(**options))
+    train.run(train.TrainOptions(**_with_data(options)))
 
 
 def _predict(**options: Any) -> None:
     from taxolearn.commands import predict
 
-    predict.run(predict.PredictOptions(**options))
+    predict.run(predict.PredictOptions(**_with_data(options)))
 
 
 def _evaluate(**options: Any) -> None:
     from taxolearn.commands import evaluate
 
-    evaluate.run(evaluate.EvaluateOptions(**options))
+    evaluate.run(evaluate.EvaluateOptions(**_with_data(options)))
 
 
 def _report(**options: Any) -> None:
     from taxolearn.commands import report
 
-    report.run(report.ReportOptions(**options))
+    report.run(report.ReportOptions(**_with_data(options)))
 
 
 def _prune(**options: Any) -> None:
     from taxolearn.commands import prune
 
-    prune.run(prune.PruneOptions(**options))
+    prune.run(prune.PruneOptions(**_with_data(options)))
 
 
 def _inspect(**options: Any) -> None:
     from taxolearn.commands import inspect
 
     inspect.run(inspect.InspectOptions(**options))
+
+
+def _with_data(options: dict[str, Any]) -> dict[str, Any]:
+    """What belongs to the data file in one value."""
+    from taxolearn.commands.inputs import DataFile
+
+    about = {name: options.pop(name) for name in ("format", "encoding", "delimiter", "quote")}
+    return options | {"data": DataFile(options["data"], **about)}
 
 
 def _demo(**options: Any) -> None:
@@ -304,6 +318,20 @@ class _Version(argparse.Action):
 
         print(f"taxolearn {version('taxolearn')}")
         parser.exit()
+
+
+def _delimiter(text: str) -> str:
+    return _character("\t" if text in ("tab", "\\t") else text)
+
+
+def _quote(text: str) -> str | None:
+    return None if text == "none" else _character(text)
+
+
+def _character(text: str) -> str:
+    if len(text) != 1 or text in "\r\n\0":
+        raise argparse.ArgumentTypeError(f"must be one character, got {text!r}")
+    return text
 
 
 def _span(text: str) -> tuple[int, int] | str | None:

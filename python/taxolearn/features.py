@@ -13,12 +13,31 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["TableFeatures"]
+__all__ = ["CellError", "TableFeatures"]
 
 _SHORT = 300  # characters on average, up to which characters are looked at
 _MANY = 50  # rows from which on a term must occur twice
 _LARGEST = 1e30  # of a number
+_LONGEST_SHOWN = 60  # characters of a value in a message
 _WORD = r"(?u)\b\w+\b"
+
+
+class CellError(ValueError):
+    """A value in a table that cannot be used.
+
+    Parameters
+    ----------
+    row : int
+        Counted from 0.
+    column : str
+        Its name.
+    problem : str
+        What it is, and what was expected.
+    """
+
+    def __init__(self, row: int, column: str, problem: str) -> None:
+        super().__init__(f"TableFeatures: row {row} of {column} {problem}")
+        self.row, self.column, self.problem = row, column, problem
 
 
 class TableFeatures(TransformerMixin, BaseEstimator):
@@ -224,7 +243,7 @@ def _as_text(value: Any, name: str, row: int) -> str:
         return ""
     if isinstance(value, (int, float, np.number)):
         return str(value)
-    raise TypeError(f"TableFeatures: row {row} of {name} is a {type(value).__name__}, expected a text")
+    raise CellError(row, name, f"is a {type(value).__name__}, expected a text")
 
 
 def _as_numbers(column: list[Any], name: str) -> NDArray[np.float64]:
@@ -237,7 +256,12 @@ def _as_numbers(column: list[Any], name: str) -> NDArray[np.float64]:
         try:
             out[row] = float(value)
         except (TypeError, ValueError):
-            raise ValueError(f"TableFeatures: row {row} of {name} is {value!r}, expected a number") from None
+            raise CellError(row, name, f"is {_shown(value)}, expected a number; leave it empty if unknown") from None
         if abs(out[row]) > _LARGEST:
-            raise ValueError(f"TableFeatures: row {row} of {name} is {value!r}, expected a number up to {_LARGEST:g}")
+            raise CellError(row, name, f"is {_shown(value)}, expected a number up to {_LARGEST:g}")
     return out
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

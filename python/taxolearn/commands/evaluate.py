@@ -9,7 +9,7 @@ import numpy as np
 
 from taxolearn import decisions, metrics
 from taxolearn.commands.errors import BAD_DATA, CommandError
-from taxolearn.commands.inputs import find_format, read_batches, reading
+from taxolearn.commands.inputs import DataFile, read_batches, reading
 from taxolearn.commands.models import load_model
 from taxolearn.commands.output import Page, figure
 
@@ -25,9 +25,7 @@ class EvaluateOptions:
     """Arguments of the command."""
 
     model: str
-    data: str
-    format: str | None
-    encoding: str
+    data: DataFile
     threads: int | None
     chunk: int
     json: bool
@@ -37,14 +35,14 @@ def run(options: EvaluateOptions) -> None:
     """Predict chunk by chunk, then score."""
     page = Page(options.json)
     model, schema = load_model(options.model, options.threads)
-    kind = find_format(options.data, options.format)
-    with page.stage(f"Predicting {options.data}"):
+    with page.stage(f"Predicting {options.data.path}") as count:
         gathered = Gathered(model.steps[-1][1])
-        for batch in read_batches(options.data, kind, schema, encoding=options.encoding, rows=options.chunk):
-            with reading(options.data):
-                gathered.add(batch.labels, model.predict_log_proba(batch.X), options.data, batch.lines)
+        for batch in read_batches(options.data, schema, rows=options.chunk):
+            with reading(options.data.path, batch.lines):
+                gathered.add(batch.labels, model.predict_log_proba(batch.X), options.data.path, batch.lines)
+            count(len(batch))
     if gathered.rows == 0:
-        raise CommandError(f"{options.data}: the file has no rows", BAD_DATA)
+        raise CommandError(f"{options.data.path}: the file has no rows", BAD_DATA)
     figures = gathered.scores()
     rows = [
         ("rows", figure(figures["rows"])),
@@ -68,7 +66,10 @@ def run(options: EvaluateOptions) -> None:
             "errors, and are left out of the log loss and the calibration error"
         )
     page.result(
-        {"model": options.model, "data": options.data, **figures}, title="On these rows", rows=rows, remarks=remarks
+        {"model": options.model, "data": options.data.path, **figures},
+        title="On these rows",
+        rows=rows,
+        remarks=remarks,
     )
 
 

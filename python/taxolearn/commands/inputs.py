@@ -15,14 +15,15 @@ from taxolearn import datasets
 from taxolearn._records import FORMATS as TABLES
 from taxolearn._records import Chunk, format_of, read_chunks
 from taxolearn.commands.errors import BAD_DATA, BAD_MODEL, SYSTEM, USAGE, CommandError
+from taxolearn.features import CellError
 
 __all__ = [
     "ALL_FORMATS",
     "MATRICES",
     "TABLES",
     "Batch",
+    "DataFile",
     "Schema",
-    "find_format",
     "read_batches",
     "read_whole",
     "reading",
@@ -102,23 +103,46 @@ class Batch:
         return len(self.lines)
 
 
-def find_format(path: str, given: str | None) -> str:
-    """The format of a file: as given, or as its name tells."""
-    if given is not None:
-        return given
-    name = path.lower().removesuffix(".gz")
-    found = format_of(name) or next((kind for end, kind in _MATRIX_ENDINGS.items() if name.endswith(end)), None)
-    if found is None:
-        shown = "standard input" if path == "-" else path
-        raise CommandError(
-            f"{shown}: the format is not clear from the name; give --format {'|'.join(ALL_FORMATS)}", USAGE
-        )
-    return found
+@dataclass(frozen=True)
+class DataFile:
+    """A data file, and what the user said about it.
+
+    Attributes
+    ----------
+    path : str
+        "-" is the standard input.
+    format : str or None
+        None if the name tells.
+    encoding : str
+        Of a table.
+    delimiter, quote : str or None
+        Of CSV and TSV, as in ``read_chunks``.
+    """
+
+    path: str
+    format: str | None
+    encoding: str
+    delimiter: str | None
+    quote: str | None
+
+    @property
+    def kind(self) -> str:
+        """The format: as given, or as the name tells."""
+        if self.format is not None:
+            return self.format
+        name = self.path.lower().removesuffix(".gz")
+        found = format_of(name) or next((kind for end, kind in _MATRIX_ENDINGS.items() if name.endswith(end)), None)
+        if found is None:
+            shown = "standard input" if self.path == "-" else self.path
+            raise CommandError(
+                f"{shown}: the format is not clear from the name; give --format {'|'.join(ALL_FORMATS)}", USAGE
+            )
+        return found
 
 
 @contextmanager
-def reading(path: str) -> Iterator[None]:
-    """Errors of readers as errors of commands."""
+def reading(path: str, lines: list[int] | None = None) -> Iterator[None]:
+    """Errors of readers as errors of commands; ``lines`` tells where rows are in the file."""
     try:
         yield
     except CommandError:
@@ -127,17 +151,18 @@ def reading(path: str) -> Iterator[None]:
         raise CommandError(f"{path}: cannot be read: {error.strerror or error}", SYSTEM) from None
     except MemoryError:
         raise CommandError(f"{path}: not enough memory for what the file describes", BAD_DATA) from None
+    except CellError as error:
+        place = f"row {error.row + 1}" if lines is None else f"line {lines[error.row]}"
+        raise CommandError(f"{path}, {place}, column {error.column!r}: the value {error.problem}") from None
     except (ValueError, TypeError, OverflowError) as error:
         message = str(error)
         raise CommandError(message if path in message else f"{path}: {message}", BAD_DATA) from None
 
 
 def read_batches(
-    path: str,
-    kind: str,
+    data: DataFile,
     schema: Schema,
     *,
-    encoding: str = "utf-8",
     rows: int = 10_000,
     with_labels: bool = True,
     keep: list[str] | None = None,
@@ -146,14 +171,9 @@ def read_batches(
 
     Parameters
     ----------
-    path : str
-        The file; "-" is the standard input.
-    kind : str
-        Its format.
+    data : DataFile
     schema : Schema
         Where features and labels are.
-    encoding : str
-        Of tables.
     rows : int
         Of a batch.
     with_labels : bool
@@ -162,6 +182,7 @@ def read_batches(
         Columns of a table to pass through.
     """
     keep = keep or []
+    path, kind = data.path, data.kind
     with reading(path):
         if (kind in TABLES) != schema.is_table:
             expected = TABLES if schema.is_table else MATRICES
@@ -169,7 +190,16 @@ def read_batches(
         if kind in TABLES:
             wanted = list(dict.fromkeys([*schema.text, *schema.numeric, *(schema.label if with_labels else ()), *keep]))
             source: Any = sys.stdin.buffer if path == "-" else path
-            for chunk in read_chunks(source, kind, columns=wanted, encoding=encoding, rows=rows):
+            chunks = read_chunks(
+                source,
+                kind,
+                columns=wanted,
+                encoding=data.encoding,
+                delimiter=data.delimiter,
+                quote=data.quote,
+                rows=rows,
+            )
+            for chunk in chunks:
                 labels = _labels(chunk, schema, path) if with_labels else None
                 features = {name: chunk.columns[name] for name in (*schema.text, *schema.numeric)}
                 yield Batch(features, labels, {name: chunk.columns[name] for name in keep}, chunk.lines)
@@ -185,11 +215,11 @@ def read_batches(
             yield Batch(X[part], None if labels is None else labels[part], {}, lines)
 
 
-def read_whole(path: str, kind: str, schema: Schema, *, encoding: str = "utf-8") -> Batch:
+def read_whole(data: DataFile, schema: Schema) -> Batch:
     """All rows of a file, with labels."""
-    batches = list(read_batches(path, kind, schema, encoding=encoding, rows=10_000 if schema.is_table else sys.maxsize))
+    batches = list(read_batches(data, schema, rows=10_000 if schema.is_table else sys.maxsize))
     if not batches:
-        raise CommandError(f"{path}: the file has no rows")
+        raise CommandError(f"{data.path}: the file has no rows")
     if len(batches) == 1:
         return batches[0]
     X = {name: [value for batch in batches for value in batch.X[name]] for name in batches[0].X}

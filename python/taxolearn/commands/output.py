@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,21 @@ class Page:
         self.plain = not (self._out.is_terminal and encoding.startswith("utf"))
 
     @contextmanager
-    def stage(self, what: str) -> Iterator[None]:
-        """Say what is going on, on a terminal."""
+    def stage(self, what: str) -> Iterator[Callable[[int], None]]:
+        """Say what is going on, on a terminal, and how many rows are done: the function that it gives counts them."""
         if self._as_json or not self._err.is_terminal:
-            yield
+            yield lambda rows: None
             return
-        with self._err.status(f"{what} ..."):
-            yield
+        begin, done = time.perf_counter(), 0
+        with self._err.status(f"{what} ...") as status:
+
+            def count(rows: int) -> None:
+                nonlocal done
+                done += rows
+                speed = done / max(time.perf_counter() - begin, 1e-9)
+                status.update(f"{what}: {done:,} rows, {speed:,.0f} a second")
+
+            yield count
 
     def result(
         self, figures: dict[str, Any], *, title: str, rows: list[tuple[str, str]], remarks: list[str] | None = None

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +21,9 @@ from taxolearn import decisions
 from taxolearn._atomic import replaced
 from taxolearn._records import format_of
 from taxolearn.commands.errors import USAGE, CommandError, writing
-from taxolearn.commands.inputs import find_format, read_batches, reading
+from taxolearn.commands.inputs import DataFile, read_batches, reading
 from taxolearn.commands.models import load_model
+from taxolearn.commands.output import Page, check_output, figure
 
 __all__ = ["OUTPUTS", "PredictOptions", "run"]
 
@@ -34,43 +36,59 @@ class PredictOptions:
     """Arguments of the command."""
 
     model: str
-    data: str
+    data: DataFile
     output: str | None
     top: int
     nodes: bool
     loss: str
     threshold: float | None
     keep: list[str]
-    format: str | None
     output_format: str | None
-    encoding: str
     threads: int | None
     chunk: int
+    json: bool
 
 
 def run(options: PredictOptions) -> None:
     """Predict chunk by chunk; memory does not grow with the file."""
+    begin = time.perf_counter()
+    is_file = options.output not in (None, "-")
+    if options.json and not is_file:
+        raise CommandError("--json prints figures where the answers would go; name a file for the answers by -o", USAGE)
+    if is_file:
+        check_output(str(options.output))
+    page = Page(options.json)
     model, schema = load_model(options.model, options.threads)
-    kind = find_format(options.data, options.format)
     answers = _Answers(model, options)
     taken = [name for name in options.keep if name in answers.names]
     if taken:
         raise CommandError(f"--keep {taken[0]}: the answers have a column of this name too; rename yours", USAGE)
     batches = read_batches(
         options.data,
-        kind,
         schema,
-        encoding=options.encoding,
         rows=options.chunk,
         with_labels=False,
         keep=options.keep,
     )
     first = next(batches, None)  # what is wrong from the beginning leaves no header behind
-    with _writer(options, [*options.keep, *answers.names]) as write:
+    rows = 0
+    with (
+        page.stage(f"Predicting {options.data.path}") as count,
+        _writer(options, [*options.keep, *answers.names]) as write,
+    ):
         for batch in chain([] if first is None else [first], batches):
-            with reading(options.data):
+            with reading(options.data.path, batch.lines):
                 columns = answers.of(batch.X)
             write([*batch.kept.values(), *columns])
+            count(len(batch))
+            rows += len(batch)
+    if is_file:
+        seconds = time.perf_counter() - begin
+        page.result(
+            {"answers": options.output, "rows": rows, "seconds": round(seconds, 3)},
+            title=f"Answers written to {options.output}",
+            rows=[("rows", figure(rows)), ("rows per second", figure(round(rows / seconds)))],
+        )
 
 
 class _Answers:

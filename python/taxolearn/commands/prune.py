@@ -9,7 +9,7 @@ from typing import Any
 import taxolearn
 from taxolearn.commands.errors import USAGE, CommandError, writing
 from taxolearn.commands.evaluate import Gathered
-from taxolearn.commands.inputs import find_format, read_whole, reading
+from taxolearn.commands.inputs import DataFile, read_whole, reading
 from taxolearn.commands.models import load_model, read_model_report
 from taxolearn.commands.output import Page, check_output, figure
 
@@ -25,12 +25,10 @@ class PruneOptions:
     """Arguments of the command."""
 
     model: str
-    data: str
+    data: DataFile
     output: str
     share: float | None
     rise: float
-    format: str | None
-    encoding: str
     threads: int | None
     json: bool
 
@@ -42,26 +40,27 @@ def run(options: PruneOptions) -> None:
     model, schema = load_model(options.model, options.threads)
     if not hasattr(model.steps[-1][1], "coef_"):
         raise CommandError(f"{options.model}: the model is not linear, so it has no weights to leave out", USAGE)
-    kind = find_format(options.data, options.format)
-    with page.stage(f"Reading {options.data}"):
-        batch = read_whole(options.data, kind, schema, encoding=options.encoding)
-        with reading(options.data):
+    with page.stage(f"Reading {options.data.path}"):
+        batch = read_whole(options.data, schema)
+        with reading(options.data.path, batch.lines):
             X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
 
     def scores(classifier: Any) -> dict[str, Any]:
         gathered = Gathered(classifier)
         for begin in range(0, X.shape[0], _ROWS):
             rows = slice(begin, begin + _ROWS)
-            with reading(options.data):
+            with reading(options.data.path):
                 log_proba = classifier.predict_log_proba(X[rows])
-            gathered.add(batch.labels[rows], log_proba, options.data, batch.lines[rows])
+            gathered.add(batch.labels[rows], log_proba, options.data.path, batch.lines[rows])
         return gathered.scores()
 
     with page.stage("Leaving out weights"):
         whole = model.steps[-1][1]
         before = scores(whole)
         if before["log_loss"] is None:
-            raise CommandError(f"{options.data}: no row has a class that the model knows, so nothing can be compared")
+            raise CommandError(
+                f"{options.data.path}: no row has a class that the model knows, so nothing can be compared"
+            )
         found = None
         for share in _SHARES if options.share is None else (options.share,):
             classifier = taxolearn.prune(whole, share)
@@ -71,7 +70,7 @@ def run(options: PruneOptions) -> None:
             found = share, classifier, after
     if found is None:
         raise CommandError(
-            f"{options.model}: without half of its weights the log loss on {options.data} rises by more than "
+            f"{options.model}: without half of its weights the log loss on {options.data.path} rises by more than "
             f"{options.rise:.2%}; allow more by --rise, or choose the --share of weights to leave out",
             USAGE,
         )
@@ -79,7 +78,7 @@ def run(options: PruneOptions) -> None:
     size = Path(options.model).stat().st_size
     names = ("accuracy", "log_loss", "calibration_error")
     statement = {
-        "data": Path(options.data).name,
+        "data": Path(options.data.path).name,
         "rows": before["rows"],
         "share": share,
         "before": {name: before[name] for name in names},

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from taxolearn._atomic import replaced
-from taxolearn.commands.errors import BAD_DATA, CommandError, writing
-from taxolearn.commands.inputs import Batch, Schema, find_format, read_batches, reading
+from taxolearn.commands.errors import writing
+from taxolearn.commands.inputs import Batch, DataFile, Schema, read_batches, reading
 from taxolearn.commands.models import load_model, read_model_report
 from taxolearn.commands.output import Page, check_output
 from taxolearn.report.findings import Rows, gather
@@ -23,40 +23,40 @@ class ReportOptions:
     """Arguments of the command."""
 
     model: str
-    data: str
+    data: DataFile
     output: str
     title: str | None
-    format: str | None
-    encoding: str
     threads: int | None
     chunk: int
+    json: bool
 
 
 def run(options: ReportOptions) -> None:
     """Predict, find out, write the page."""
-    page = Page(as_json=False)
+    page = Page(options.json)
     check_output(options.output)
     model, schema = load_model(options.model, options.threads)
-    kind = find_format(options.data, options.format)
-    title = options.title or f"{Path(options.model).name} on {Path(options.data).name}"
-    with page.stage(f"Reading {options.data}"):
-        batches = read_batches(options.data, kind, schema, encoding=options.encoding, rows=options.chunk)
-        with reading(options.data):
-            try:
-                findings = gather(model.steps[-1][1], _rows(model, schema, batches), title, _facts(options.model))
-            except ValueError as error:
-                raise CommandError(f"{options.data}: {error}", BAD_DATA) from None
+    title = options.title or f"{Path(options.model).name} on {Path(options.data.path).name}"
+    with page.stage(f"Predicting {options.data.path}") as count:
+        batches = read_batches(options.data, schema, rows=options.chunk)
+        rows = _rows(model, schema, batches, options.data.path, count)
+        with reading(options.data.path):
+            findings = gather(model.steps[-1][1], rows, title, _facts(options.model))
     text = render(findings).encode("utf-8", "replace")
     with writing(options.output), replaced(Path(options.output), "report") as file:
         file.write(text)
-    page.result({}, title=f"Report written to {options.output}", rows=findings.summary)
+    figures = {"report": options.output, "size_bytes": len(text), "rows": findings.nodes["support"][0]}
+    page.result(figures, title=f"Report written to {options.output}", rows=findings.summary)
 
 
-def _rows(model: Any, schema: Schema, batches: Iterator[Batch]) -> Iterator[Rows]:
+def _rows(
+    model: Any, schema: Schema, batches: Iterator[Batch], path: str, count: Callable[[int], None]
+) -> Iterator[Rows]:
     classifier = model.steps[-1][1]
     names = model[0].get_feature_names_out() if len(model.steps) > 1 else None
     for batch in batches:
-        X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
+        with reading(path, batch.lines):
+            X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
         labels = batch.labels
         if classifier.classes_.dtype.kind == "U" and labels.dtype.kind != "U":
             labels = labels.astype(str)
@@ -67,6 +67,7 @@ def _rows(model: Any, schema: Schema, batches: Iterator[Batch]) -> Iterator[Rows
                 return classifier.explain(X[rows], nodes, feature_names=names)
 
         yield Rows(labels, classifier.predict_proba(X), _texts(batch, schema), explain)
+        count(len(batch))
 
 
 def _texts(batch: Batch, schema: Schema) -> list[str]:

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 import taxolearn
 from taxolearn import KernelLogisticClassifier, Taxonomy
 from taxolearn.commands.errors import BAD_DATA, USAGE, CommandError, writing
-from taxolearn.commands.inputs import TABLES, Batch, Schema, find_format, read_whole, reading
+from taxolearn.commands.inputs import TABLES, Batch, DataFile, Schema, read_whole, reading
 from taxolearn.commands.output import Page, check_output, figure
 from taxolearn.features import TableFeatures
 
@@ -29,7 +29,7 @@ _LEAST_ROWS = 2_000
 class TrainOptions:
     """Arguments of the command."""
 
-    data: str
+    data: DataFile
     output: str
     text: list[str]
     numeric: list[str]
@@ -48,8 +48,6 @@ class TrainOptions:
     time_limit: float | None
     checkpoint: str | None
     dtype: str
-    format: str | None
-    encoding: str
     threads: int | None
     seed: int
     json: bool
@@ -60,10 +58,9 @@ def run(options: TrainOptions) -> None:
     begin = time.perf_counter()
     page = Page(options.json)
     check_output(options.output)
-    kind = find_format(options.data, options.format)
-    schema = _schema(options, kind)
-    with page.stage(f"Reading {options.data}"):
-        batch = read_whole(options.data, kind, schema, encoding=options.encoding)
+    schema = _schema(options, options.data.kind)
+    with page.stage(f"Reading {options.data.path}"):
+        batch = read_whole(options.data, schema)
         labels = batch.labels
         taxonomy = _taxonomy(options, batch)
     steps: list[tuple[str, Any]] = []
@@ -76,7 +73,7 @@ def run(options: TrainOptions) -> None:
             characters=options.characters,
             max_features=options.max_features,
         )
-        with page.stage("Computing features"), reading(options.data):
+        with page.stage("Computing features"), reading(options.data.path, batch.lines):
             X = features.fit_transform(X)
         steps.append(("features", features))
     else:
@@ -87,7 +84,10 @@ def run(options: TrainOptions) -> None:
     done = time.perf_counter()
     model = Pipeline([*steps, ("classifier", classifier)])
     figures = _figures(classifier, X, labels, learning - begin, done - learning)
-    report = {"input": schema.to_json(), "training": {"data": Path(options.data).name, **figures, "remarks": remarks}}
+    report = {
+        "input": schema.to_json(),
+        "training": {"data": Path(options.data.path).name, **figures, "remarks": remarks},
+    }
     with writing(options.output):
         taxolearn.save(model, options.output, dtype=options.dtype, report=report)
     figures["size_bytes"] = Path(options.output).stat().st_size
@@ -133,18 +133,18 @@ def _taxonomy(options: TrainOptions, batch: Batch) -> Taxonomy | None:
     if options.taxonomy is not None:
         with reading(options.taxonomy):
             taxonomy = Taxonomy.from_file(options.taxonomy, format=options.taxonomy_format)
-        with reading(options.data):
+        with reading(options.data.path):
             known = set(taxonomy.names.tolist())
             for line, label in zip(batch.lines, labels.tolist(), strict=True):
                 if label not in known:
                     raise CommandError(
-                        f"{options.data}, line {line}: the label {label!r} is not in {options.taxonomy}", BAD_DATA
+                        f"{options.data.path}, line {line}: the label {label!r} is not in {options.taxonomy}", BAD_DATA
                     )
         return taxonomy
     is_path = len(options.label) > 1 or _look_like_paths(labels, options.separator)
     if not is_path:
         return None
-    with reading(options.data):
+    with reading(options.data.path):
         return Taxonomy.from_labels(labels, separator=options.separator)
 
 
@@ -182,7 +182,7 @@ def _classifier(
 
 def _fit(classifier: KernelLogisticClassifier, X: Any, labels: Any, options: TrainOptions) -> list[str]:
     """Fit; warnings become remarks."""
-    with warnings.catch_warnings(record=True) as caught, reading(options.data):
+    with warnings.catch_warnings(record=True) as caught, reading(options.data.path):
         warnings.simplefilter("always", ConvergenceWarning)
         classifier.fit(X, labels)
     return [str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)]
