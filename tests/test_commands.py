@@ -370,6 +370,8 @@ def one_line(code, out, err, expected):
         (["predict", "model.taxo", "test.csv", "--top", "2", "--threshold", "0.5"], 2, "--threshold"),
         (["predict", "model.taxo", "test.csv", "-o", "no/x.csv"], 5, "no folder 'no'"),
         (["predict", "model.taxo", "test.csv", "--json"], 2, "-o"),
+        (["predict", "model.taxo", "-", "--format", "parquet"], 2, "not read from the standard input"),
+        (["train", "-", "--format", "npz", "-o", "x"], 2, "not read from the standard input"),
         (["predict", "model.taxo", "test.csv", "--delimiter", ";"], 3, "there seem to be commas"),
         (["predict", "model.taxo", "test.csv", "--delimiter", '"'], 3, "both the delimiter and the quote"),
         (["report", "model.taxo", "test.csv", "--quote", "none", "-o", "x"], 3, "test.csv, line 2: found"),

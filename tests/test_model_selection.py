@@ -419,9 +419,12 @@ def test_names_of_kernels_start_from_the_data():
     objective = make(X, y, "rbf")
     scale = X.var(axis=0).sum() ** 0.5
     assert np.allclose(np.exp(objective.theta), [scale, 10.0, 2.0])
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    cosines = np.array([unit[i] @ unit[j] for i in range(len(unit)) for j in range(i)])
+    start = 5.0 / np.sqrt((cosines**2).mean()) / (X**2).sum(axis=1).mean()
     for kernel in (None, "linear"):
         objective = make(X, y, kernel)
-        assert np.allclose(np.exp(objective.theta), [5.0 / (X**2).sum(axis=1).mean(), 2.0])
+        assert np.allclose(np.exp(objective.theta), [start, 2.0])
     mixed = make(X, y, {label: "rbf" if label < "b" else "linear" for label in SEEN})
     assert "kernels[a/x, a/y].length_scale" in mixed.names
     tree = make(X, y, "matern", **TREE)

@@ -67,12 +67,11 @@ def test_numbers(is_tree, vectorizer):
         assert findings.nodes["recall"][node] == pytest.approx((truth & given).sum() / truth.sum(), rel=1e-3)
         assert findings.nodes["precision"][node] == pytest.approx((truth & given).sum() / given.sum(), rel=1e-3)
     wrong = labels != answers
-    assert sum(pair["count"] for pair in findings.confusions) == wrong.sum()
-    for pair in findings.confusions:
-        truth, answer = names[pair["truth"]], names[pair["answer"]]
-        assert pair["count"] == ((labels == truth) & (answers == answer)).sum()
-        same = truth.rpartition("/")[0] == answer.rpartition("/")[0]
-        assert pair["siblings"] == (same if is_tree else True)
+    assert sum(count for _, _, count in findings.pairs) == 120
+    assert [count for _, _, count in findings.pairs] == sorted((pair[2] for pair in findings.pairs), reverse=True)
+    assert len({(truth, answer) for truth, answer, _ in findings.pairs}) == len(findings.pairs)
+    for truth, answer, count in findings.pairs:
+        assert count == ((labels == names[truth]) & (answers == names[answer])).sum()
     assert findings.curve["rejected"][0] == 0
     assert findings.curve["error"][0] == pytest.approx(wrong.mean(), rel=1e-3)
     assert sum(findings.reliability["rows"]) == 120

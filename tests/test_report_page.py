@@ -1,5 +1,8 @@
 """The report in a browser."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 from browser import Browser, find_chromium
@@ -99,13 +102,57 @@ def test_search(browser):
     assert browser.run("document.getElementById('document-rows').children.length") == 1
 
 
-def test_confusions_and_mistakes(browser):
-    rows = "document.getElementById('pairs').children.length"
-    every = browser.run(rows)
+def pairs_of(page):
+    """Wrong answers on the page: truth, answer, rows."""
+    data = re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL).group(1)
+    found = json.loads(data)
+    names = found["nodes"]["names"]
+    return [(names[truth], names[answer], count) for truth, answer, count in found["pairs"] if truth != answer]
+
+
+SHOWN = "[...document.querySelectorAll('#pairs tr')].map(row => [...row.cells].map(cell => cell.textContent))"
+
+
+def test_confusions(browser, page):
+    wrong = pairs_of(page)
+    found = "document.getElementById('found-pairs').textContent"
+    assert browser.run(found) == f"{sum(count for *_, count in wrong)} wrong answers"
+    siblings = [pair for pair in wrong if pair[0].rpartition("/")[0] == pair[1].rpartition("/")[0]]
     browser.run("document.querySelector('input[value=siblings]').click()")
-    siblings = browser.run(rows)
+    assert 0 < len(siblings) < len(wrong)
+    assert browser.run(SHOWN) == [[str(count), truth, answer] for truth, answer, count in siblings][:300]
     browser.run("document.querySelector('input[value=across]').click()")
-    assert every >= max(siblings, browser.run(rows)) >= 1
+    assert (
+        browser.run(found) == f"{sum(count for *_, count in wrong) - sum(pair[2] for pair in siblings)} wrong answers"
+    )
+    browser.run("document.querySelector('input[value=all]').click()")
+    browser.run(
+        "{const f = document.getElementById('find-pair'); f.value = 'c0007'; f.dispatchEvent(new Event('input'))}"
+    )
+    expected = [[str(count), truth, answer] for truth, answer, count in wrong if "c0007" in truth + answer]
+    assert browser.run(SHOWN) == expected
+
+
+def test_map_of_confusions(browser, page):
+    """Opened at the branches; a cell leads to its classes."""
+    wrong = pairs_of(page)
+    cells = "document.querySelectorAll('#map .cell')"
+    assert browser.run(f"{cells}.length") == 4
+    across = [pair for pair in wrong if (pair[0][:2], pair[1][:2]) == ("g0", "g1")]
+    total = sum(count for *_, count in across)
+    title = browser.run(f"{cells}[1].textContent")
+    assert title.startswith(f"g0 answered as g1: {total} of 300 rows")
+    browser.run(f"{cells}[1].dispatchEvent(new Event('click'))")
+    assert browser.run(SHOWN) == [[str(count), truth, answer] for truth, answer, count in across][:300]
+    browser.run("document.getElementById('all-pairs').click()")
+    assert browser.run("document.getElementById('found-pairs').textContent").endswith("wrong answers")
+    browser.run(
+        "{const s = document.getElementById('map-top'); s.selectedIndex = 1; s.dispatchEvent(new Event('change'))}"
+    )
+    assert browser.run(f"{cells}.length") == 10 * 11  # with a column for answers elsewhere
+
+
+def test_mistakes(browser):
     assert browser.run("document.getElementById('mistake-list').children.length") == 10
     browser.run("document.getElementById('more-mistakes').click()")
     assert browser.run("document.getElementById('mistake-list').children.length") == 20

@@ -290,7 +290,9 @@ def _read_parquet(source: Source, name: str, columns: list[str] | None, rows: in
         for batch in file.iter_batches(rows, columns=columns):
             yield Chunk(batch.to_pydict(), list(range(row + 1, row + 1 + batch.num_rows)))
             row += batch.num_rows
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the system; what is wrong in a file comes without a number
         raise ValueError(f"{name}: not a Parquet file that can be read ({error})".replace("\n", " ")) from None
 
 

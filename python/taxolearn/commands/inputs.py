@@ -31,6 +31,7 @@ __all__ = [
 
 MATRICES = ("svmlight", "lshtc", "arff", "npz")
 ALL_FORMATS = (*TABLES, *MATRICES)
+_STREAMS = ("csv", "tsv", "jsonl")  # can be read from the front to the back
 _MATRIX_ENDINGS = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".arff": "arff", ".npz": "npz"}
 
 
@@ -187,6 +188,8 @@ def read_batches(
         if (kind in TABLES) != schema.is_table:
             expected = TABLES if schema.is_table else MATRICES
             raise CommandError(f"{path}: the format is {kind}, but the model reads {', '.join(expected)}", USAGE)
+        if path == "-" and kind not in _STREAMS:
+            raise CommandError(f"{kind} files are not read from the standard input; give a path", USAGE)
         if kind in TABLES:
             wanted = list(dict.fromkeys([*schema.text, *schema.numeric, *(schema.label if with_labels else ()), *keep]))
             source: Any = sys.stdin.buffer if path == "-" else path
@@ -256,8 +259,6 @@ def _label(value: Any) -> str:
 def _read_matrix(path: str, kind: str, n_features: int | None) -> tuple[Any, Any]:
     """Inputs, and labels if there are any."""
     wanted = n_features or None
-    if path == "-":
-        raise CommandError(f"{kind} files are not read from the standard input; give a path", USAGE)
     if kind == "npz":
         found: Any = datasets.read_npz(Path(path), n_features=wanted)
     elif kind == "arff":

@@ -17,7 +17,6 @@ from taxolearn.taxonomy import Taxonomy
 __all__ = ["Findings", "Rows", "gather"]
 
 _CURVE_POINTS = 200
-_CONFUSIONS = 300
 _MISTAKES = 100
 _DOCUMENTS = 2000
 _SHOWN_TEXT = 300
@@ -50,12 +49,15 @@ class Rows:
 
 @dataclass
 class Findings:
-    """Everything on the page; the fields are those of its JSON."""
+    """Everything on the page; the fields are those of its JSON.
+
+    ``pairs`` are the nodes of truth and answer with the number of rows, the most frequent first.
+    """
 
     title: str
     summary: list[tuple[str, str]]
     nodes: dict[str, list[Any]]
-    confusions: list[dict[str, Any]]
+    pairs: list[list[int]]
     curve: dict[str, list[float]]
     reliability: dict[str, list[float]]
     variances: list[tuple[str, float]]
@@ -198,7 +200,7 @@ class _Collected:
             title=title,
             summary=[*self._summary(whole), *facts],
             nodes=self._nodes(whole),
-            confusions=self._confusions(),
+            pairs=[[*pair, count] for pair, count in self._pairs.most_common()],
             curve=_curve(whole),
             reliability=_reliability(whole),
             variances=[(str(name), float(value)) for name, value in list(variances.items())[:200]],
@@ -248,20 +250,6 @@ class _Collected:
             "recall": [None if np.isnan(value) else _rounded(value) for value in recall],
             "precision": [None if np.isnan(value) else _rounded(value) for value in precision],
         }
-
-    def _confusions(self) -> list[dict[str, Any]]:
-        """The most frequent wrong answers, and whether truth and answer have the same parent."""
-        wrong = Counter({pair: count for pair, count in self._pairs.items() if pair[0] != pair[1]})
-        parents = self._tree.parents
-        return [
-            {
-                "truth": truth,
-                "answer": answer,
-                "count": count,
-                "siblings": bool(parents[truth] == parents[answer]),
-            }
-            for (truth, answer), count in wrong.most_common(_CONFUSIONS)
-        ]
 
 
 def _flat_tree(classes: NDArray[Any]) -> Taxonomy:

@@ -131,24 +131,104 @@
     });
   });
 
-  // Confusions.
-  if (!data.is_tree) for (const label of document.querySelectorAll("#confusions label")) label.hidden = true;
-  const showPairs = (kind) => {
-    const chosen = data.confusions.filter((pair) => kind === "all" || pair.siblings === (kind === "siblings"));
-    byId("pairs").replaceChildren(...chosen.map((pair) => element("tr", {}, element("td", {}, String(pair.count)),
-      element("td", {}, names[pair.truth]), element("td", {}, names[pair.answer]))));
-    if (chosen.length === 0) byId("pairs").append(element("tr", {}, element("td", { colspan: 3, class: "empty" }, "none")));
-  };
-  for (const radio of document.querySelectorAll("input[name=kind]")) radio.addEventListener("change", () => showPairs(radio.value));
-  showPairs("all");
-
-  // Plots.
   const svg = (tag, attributes, ...content) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     made.append(...content);
     return made;
   };
+
+  // Confusions: a map of the children of a node, and a list of pairs of classes.
+  const parents = data.nodes.parents;
+  const wrongPairs = data.pairs.filter(([truth, answer]) => truth !== answer);
+  const kindOf = ([truth, answer]) => (parents[truth] === parents[answer] ? "siblings" : "across");
+  const childBelow = (node, top) => {
+    for (let at = node; at > 0; at = parents[at]) if (parents[at] === top) return at;
+    return -1;
+  };
+  let chosenCell = null;
+  const showPairs = () => {
+    const kind = document.querySelector("input[name=kind]:checked").value;
+    const text = byId("find-pair").value.trim().toLowerCase();
+    const chosen = wrongPairs.filter((pair) => (kind === "all" || kindOf(pair) === kind) && (chosenCell === null || chosenCell.holds(pair)) &&
+      (text === "" || names[pair[0]].toLowerCase().includes(text) || names[pair[1]].toLowerCase().includes(text)));
+    const rows = chosen.reduce((sum, pair) => sum + pair[2], 0);
+    byId("found-pairs").textContent = `${rows.toLocaleString("en")} wrong answers` + (chosenCell ? `: ${chosenCell.title}` : "");
+    byId("all-pairs").hidden = chosenCell === null;
+    byId("pairs").replaceChildren(...chosen.slice(0, 300).map(([truth, answer, count]) => element("tr", {}, element("td", {}, String(count)),
+      element("td", {}, names[truth]), element("td", {}, names[answer]))));
+    if (chosen.length === 0) byId("pairs").append(element("tr", {}, element("td", { colspan: 3, class: "empty" }, "none")));
+  };
+  if (!data.is_tree) byId("kinds").hidden = true;
+  for (const radio of document.querySelectorAll("input[name=kind]")) radio.addEventListener("change", showPairs);
+  byId("find-pair").addEventListener("input", showPairs);
+  byId("all-pairs").addEventListener("click", () => { chosenCell = null; showPairs(); });
+
+  // The map: truth down, answers across, for the children of a node that have most rows.
+  const mapSize = 40;
+  const shortName = (node, top) => {
+    const name = top > 0 && names[node].startsWith(names[top] + "/") ? names[node].slice(names[top].length + 1) : names[node];
+    return name.length > 24 ? name.slice(0, 23) + "…" : name;
+  };
+  const showMap = (top) => {
+    const known = children[top].filter((node) => data.nodes.support[node] > 0 || data.nodes.answered[node] > 0);
+    const kids = known.slice(0, mapSize);
+    const place = new Map(kids.map((node, k) => [node, k]));
+    const others = kids.length; // the last column: every other answer
+    const counts = kids.map(() => new Array(others + 1).fill(0));
+    for (const [truth, answer, count] of data.pairs) {
+      const row = place.get(childBelow(truth, top));
+      if (row !== undefined) counts[row][place.get(childBelow(answer, top)) ?? others] += count;
+    }
+    const hasOthers = counts.some((row) => row[others] > 0);
+    const columns = others + (hasOthers ? 1 : 0);
+    const side = Math.max(10, Math.min(30, Math.floor(420 / columns)));
+    const left = 170, above = 110, width = left + side * columns + 80, height = above + side * kids.length + 6;
+    const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Answers for the classes of ${names[top]}` });
+    plot.style.maxWidth = width + "px";
+    const label = (node, k) => (k === others ? "elsewhere" : shortName(node, top));
+    for (let k = 0; k < columns; ++k) {
+      const x = left + side * (k + 0.6);
+      plot.append(svg("text", { transform: `translate(${x} ${above - 6}) rotate(-55)` }, label(kids[k], k)));
+    }
+    kids.forEach((truth, row) => {
+      const total = counts[row].reduce((sum, count) => sum + count, 0);
+      plot.append(svg("text", { x: left - 8, y: above + side * (row + 0.5) + 4, "text-anchor": "end" }, shortName(truth, top)));
+      for (let column = 0; column < columns; ++column) {
+        const count = counts[row][column];
+        const title = `${shortName(truth, top)} answered as ${label(kids[column], column)}: ${count} of ${total} rows, ${percent(total ? count / total : 0)}`;
+        const cell = svg("rect", { class: column === row ? "cell right" : "cell wrong", x: left + side * column, y: above + side * row, width: side - 1, height: side - 1 },
+          svg("title", {}, title));
+        cell.style.fillOpacity = count === 0 ? 0.04 : 0.12 + 0.88 * Math.sqrt(count / total);
+        if (count > 0 && column !== row) cell.addEventListener("click", () => {
+          const holds = ([a, b]) => childBelow(a, top) === truth && (place.get(childBelow(b, top)) ?? others) === column;
+          chosenCell = { holds, title: `${shortName(truth, top)} answered as ${label(kids[column], column)}` };
+          showPairs();
+        });
+        plot.append(cell);
+      }
+    });
+    byId("map").replaceChildren(plot);
+    byId("map-note").textContent = known.length > kids.length ? `The ${kids.length} of ${known.length} with most rows.` : "";
+    chosenCell = null;
+    showPairs();
+  };
+  const confusedBelow = names.map(() => 0);
+  for (const [truth, answer, count] of wrongPairs) {
+    const above = new Set([0, ...pathOf(answer)]);
+    let at = truth;
+    while (!above.has(at)) at = parents[at];
+    confusedBelow[at] += count;
+  }
+  const mapped = names.map((_, node) => node).filter((node) => node === 0 || (children[node].length > 1 && confusedBelow[node] > 0));
+  mapped.sort((a, b) => (a === 0 ? -1 : b === 0 ? 1 : confusedBelow[b] - confusedBelow[a]));
+  byId("map-top").append(...mapped.map((node) => element("option", { value: node },
+    `${node === 0 ? (data.is_tree ? "branches of the tree" : "all classes") : names[node]} (${confusedBelow[node].toLocaleString("en")} mixed up)`)));
+  byId("map-top").addEventListener("change", () => showMap(Number(byId("map-top").value)));
+  byId("map-label").hidden = mapped.length < 2;
+  showMap(0);
+
+  // Plots.
   const frame = { left: 52, right: 26, top: 12, bottom: 40, width: 560, height: 300 };
   const axes = (title, xLabel, yLabel, xMax, yMax) => {
     const x = (value) => frame.left + ((frame.width - frame.left - frame.right) * value) / xMax;

@@ -45,9 +45,15 @@ the rows it put there that belong there. Arrow keys move and open, Enter opens.<
 </section>
 <section id="confusions" aria-labelledby="confusions-title">
 <h2 id="confusions-title">Confusions</h2>
-<p><label><input type="radio" name="kind" value="all" checked> all</label>
+<p>Which classes are taken for each other: rows are the truth, columns the answer, the darker the more frequent. Click a cell to
+see its classes below.</p>
+<p><label id="map-label">Classes below <select id="map-top"></select></label> <span id="map-note"></span></p>
+<div id="map"></div>
+<p><span id="kinds"><label><input type="radio" name="kind" value="all" checked> all</label>
 <label><input type="radio" name="kind" value="siblings"> between siblings</label>
-<label><input type="radio" name="kind" value="across"> across branches</label></p>
+<label><input type="radio" name="kind" value="across"> across branches</label></span>
+<label>Find a class <input id="find-pair" type="search" autocomplete="off"></label>
+<span id="found-pairs" role="status"></span> <button id="all-pairs" type="button" hidden>Show all</button></p>
 <div class="scroll"><table><thead><tr><th>rows</th><th>truth</th><th>answer</th></tr></thead><tbody id="pairs"></tbody></table></div>
 </section>
 <section id="reject" aria-labelledby="reject-title">
