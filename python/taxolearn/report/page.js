@@ -12,6 +12,9 @@
     return made;
   };
 
+  // A name that may break after what divides its parts.
+  const breakable = (name) => name.split(/(?<=[/.:_\\-])/).flatMap((part, k) => (k ? [element("wbr"), part] : [part]));
+
   // Light or dark: as the system says, until the button is used.
   const root = document.documentElement;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -156,7 +159,7 @@
     byId("found-pairs").textContent = `${rows.toLocaleString("en")} wrong answers` + (chosenCell ? `: ${chosenCell.title}` : "");
     byId("all-pairs").hidden = chosenCell === null;
     byId("pairs").replaceChildren(...chosen.slice(0, 300).map(([truth, answer, count]) => element("tr", {}, element("td", {}, String(count)),
-      element("td", {}, names[truth]), element("td", {}, names[answer]))));
+      element("td", {}, ...breakable(names[truth])), element("td", {}, ...breakable(names[answer])))));
     if (chosen.length === 0) byId("pairs").append(element("tr", {}, element("td", { colspan: 3, class: "empty" }, "none")));
   };
   if (!data.is_tree) byId("kinds").hidden = true;
@@ -183,9 +186,10 @@
     const hasOthers = counts.some((row) => row[others] > 0);
     const columns = others + (hasOthers ? 1 : 0);
     const side = Math.max(10, Math.min(30, Math.floor(420 / columns)));
-    const left = 170, above = 110, width = left + side * columns + 80, height = above + side * kids.length + 6;
+    const longest = 7 * Math.max(...kids.map((node) => shortName(node, top).length), hasOthers ? 9 : 0); // at 12 pixels
+    const left = longest + 14, above = 0.82 * longest + 16, width = left + side * columns + 0.57 * longest, height = above + side * kids.length + 6;
     const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Answers for the classes of ${names[top]}` });
-    plot.style.maxWidth = width + "px";
+    plot.style.width = width + "px";
     const label = (node, k) => (k === others ? "elsewhere" : shortName(node, top));
     for (let k = 0; k < columns; ++k) {
       const x = left + side * (k + 0.6);
@@ -336,7 +340,7 @@
       names[truth].toLowerCase().includes(text) || names[answer].toLowerCase().includes(text));
     byId("found-documents").textContent = `${hits.length.toLocaleString("en")} of ${data.documents.length.toLocaleString("en")}`;
     byId("document-rows").replaceChildren(...hits.slice(0, 100).map(([words, truth, answer, likely]) => element("tr", {}, element("td", {}, words),
-      element("td", {}, names[truth]), element("td", { class: truth === answer ? "truth" : "answer" }, names[answer]), element("td", {}, percent(likely)))));
+      element("td", {}, ...breakable(names[truth])), element("td", { class: truth === answer ? "truth" : "answer" }, ...breakable(names[answer])), element("td", {}, percent(likely)))));
   };
   byId("find-document").addEventListener("input", showDocuments);
   showDocuments();

@@ -47,15 +47,22 @@ the rows it put there that belong there. Arrow keys move and open, Enter opens.<
 <h2 id="confusions-title">Confusions</h2>
 <p>Which classes are taken for each other: rows are the truth, columns the answer, the darker the more frequent. Click a cell to
 see its classes below.</p>
+<div class="two">
+<div>
 <p><label id="map-label">Classes below <select id="map-top"></select></label> <span id="map-note"></span></p>
 <div id="map"></div>
+</div>
+<div>
 <p><span id="kinds"><label><input type="radio" name="kind" value="all" checked> all</label>
 <label><input type="radio" name="kind" value="siblings"> between siblings</label>
-<label><input type="radio" name="kind" value="across"> across branches</label></span>
-<label>Find a class <input id="find-pair" type="search" autocomplete="off"></label>
+<label><input type="radio" name="kind" value="across"> across branches</label></span></p>
+<p><label>Find a class <input id="find-pair" type="search" autocomplete="off"></label>
 <span id="found-pairs" role="status"></span> <button id="all-pairs" type="button" hidden>Show all</button></p>
 <div class="scroll"><table><thead><tr><th>rows</th><th>truth</th><th>answer</th></tr></thead><tbody id="pairs"></tbody></table></div>
+</div>
+</div>
 </section>
+<div class="two">
 <section id="reject" aria-labelledby="reject-title">
 <h2 id="reject-title">What if the least sure rows are set aside?</h2>
 <p><label>Set aside <input id="share" type="range" min="0" max="90" value="0" step="1"></label></p>
@@ -67,6 +74,7 @@ see its classes below.</p>
 <p>Rows in groups of equal size by the probability of the answer. On the line, as many answers were right as promised.</p>
 <div id="reliability-plot"></div>
 </section>
+</div>
 <section id="variances" aria-labelledby="variances-title">
 <h2 id="variances-title">Learned variances</h2>
 <p>How much the functions of the nodes may differ from those of their parents, on a logarithmic scale.</p>
@@ -81,7 +89,7 @@ see its classes below.</p>
 <section id="documents" aria-labelledby="documents-title">
 <h2 id="documents-title">Documents</h2>
 <p><label>Find <input id="find-document" type="search" autocomplete="off"></label> <span id="found-documents" role="status"></span></p>
-<div class="scroll"><table><thead><tr><th>document</th><th>truth</th><th>answer</th><th>probability</th></tr></thead>
+<div class="scroll"><table id="document-table"><thead><tr><th>document</th><th>truth</th><th>answer</th><th>probability</th></tr></thead>
 <tbody id="document-rows"></tbody></table></div>
 </section>
 </main>
