@@ -21,7 +21,8 @@ __all__ = ["Evaluation", "LearningResult", "Objective", "learn"]
 
 _LOOSE = 1e-3  # tolerance of the fits inside an evaluation, far from the minimum
 _TIGHT = 3e-5  # and near it
-_LEAST_DECREASE = 1e-5  # of the criterion, relative, in a step of the search
+_NOISE = 1e-5  # of the criterion, relative: differences below it mean nothing
+_LEAST_DECREASE = 1e-4  # of the criterion, relative, in a step of the search: far below what other folds would change
 _LONGEST_STEP = 3.0  # of any parameter in one step of the search, on log scale: a factor of 20
 _LINE_STEPS = 10  # of a line search, at most
 _LINE_FAILURES = 5  # that end it: then steps a thousandth as long do not succeed
@@ -382,12 +383,11 @@ class _Search:
 
         def end_line_search(_: Array) -> None:
             nonlocal origin, failures
-            least = _LEAST_DECREASE * abs(origin.value)
             # Values that do not fit together can make the optimizer take such a step.
-            if point is None or point.value > origin.value + least:
+            if point is None or point.value > origin.value + _NOISE * abs(origin.value):
                 raise _Restart
             self._check_gradient(point)
-            if point.value >= origin.value - least:
+            if point.value >= origin.value - _LEAST_DECREASE * abs(origin.value):
                 if failures > 0:
                     raise _Stop("stalled", "evaluations failed along the last direction, down to short steps")
                 raise _Stop("converged", f"the last step lowered the criterion by less than {_LEAST_DECREASE:g} of it")
@@ -491,7 +491,7 @@ def _wall(origin: _Point, theta: Array) -> tuple[float, Array]:
     Its value and slope where the line search began are the true ones.
     """
     step = theta - origin.theta
-    fall = max(-float(origin.gradient @ step), _LEAST_DECREASE * abs(origin.value))
+    fall = max(-float(origin.gradient @ step), _NOISE * abs(origin.value))
     return origin.value + fall, 3 * fall / (step @ step) * step
 
 

@@ -124,6 +124,9 @@ def _add_train(commands: Any) -> None:
     model.add_argument(
         "--samples", type=_positive, metavar="N", help="rows to learn hyperparameters on (as many as take minutes)"
     )
+    model.add_argument(
+        "--folds", type=_folds, metavar="Q", help="of cross-validation (5, or 3 where it would take long)"
+    )
     model.add_argument("--time-limit", type=_above_zero, metavar="S", help="seconds for learning hyperparameters")
     model.add_argument("--checkpoint", metavar="FILE", help="where learning keeps its state, to go on if it is killed")
     model.add_argument(
@@ -371,6 +374,13 @@ def _natural(text: str) -> int:
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"must not be negative, got {text}")
+    return value
+
+
+def _folds(text: str) -> int:
+    value = int(text)
+    if value < 2:
+        raise argparse.ArgumentTypeError(f"must be at least 2, got {text}")
     return value
 
 

@@ -23,6 +23,7 @@ __all__ = ["TrainOptions", "run"]
 
 _WORK = 4_000_000  # rows times classes that hyperparameters are learned on
 _LEAST_ROWS = 2_000
+_FOLDS, _FEW_FOLDS, _FEW_FROM = 5, 3, 1_000_000  # of cross-validation; few from so many rows times classes on
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class TrainOptions:
     variance: float | None
     tol: float
     samples: int | None
+    folds: int | None
     time_limit: float | None
     checkpoint: str | None
     dtype: str
@@ -164,6 +166,9 @@ def _classifier(
     if samples is None:
         most = max(_WORK // max(n_classes, 1), _LEAST_ROWS)
         samples = most if most < n_rows else None
+    folds = options.folds
+    if folds is None:
+        folds = _FOLDS if min(samples or n_rows, n_rows) * n_classes < _FEW_FROM else _FEW_FOLDS
     kernel: Any = options.kernel
     if options.variance is not None:
         kernel = options.variance * taxolearn.kernels.as_kernel(options.kernel)
@@ -171,6 +176,7 @@ def _classifier(
         kernel,
         taxonomy=taxonomy,
         hyperparameters="cv" if options.variance is None else "fixed",
+        cv=folds,
         cv_samples=samples,
         time_limit=options.time_limit,
         checkpoint=options.checkpoint,
