@@ -254,7 +254,7 @@ def test_start_is_what_was_given(kernel, sharing):
         (PerClass(rbf_kernel), {}, [*(f"kernels[{label}].variance" for label in SEEN), "sigma2"]),
         (Precomputed(2.0), {}, ["kernel.variance", "sigma2"]),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", None) or str(value),
 )
 def test_names(kernel, options, names):
     hyperparameters = make(kernel, **options)

@@ -4,12 +4,20 @@
 #include "choice.hpp"
 #include "execution.hpp"
 #include "taxolearn/readers/sparse_text.hpp"
+#include "taxolearn/readers/term_counts.hpp"
 
 namespace taxolearn::python {
 namespace {
 
 const std::map<std::string, SparseTextForm> forms{
     {"svmlight", SparseTextForm::svmlight}, {"lshtc", SparseTextForm::lshtc}, {"vw", SparseTextForm::vw}};
+
+const std::map<std::string, TermUnit> units{{"words", TermUnit::words}, {"characters", TermUnit::characters}};
+
+/// The bytes that the list keeps alive.
+std::vector<std::string_view> as_views(const std::vector<py::bytes>& texts) {
+  return std::vector<std::string_view>(texts.begin(), texts.end());
+}
 
 /// (id, line, column), or None.
 py::object as_place(const IdPlace& place) {
@@ -20,6 +28,24 @@ py::object as_place(const IdPlace& place) {
 }  // namespace
 
 void bind_readers(py::module_& module) {
+  py::class_<Vocabulary>(module, "Vocabulary", py::module_local(), "Terms to be counted in texts.")
+      .def(py::init([](const std::vector<py::bytes>& terms) { return std::make_unique<Vocabulary>(as_views(terms)); }),
+           py::arg("terms"))
+      .def("__len__", &Vocabulary::size)
+      .def(
+          "count",
+          [](const Vocabulary& self, const std::vector<py::bytes>& texts, const std::string& unit, int shortest,
+             int longest, int n_threads) {
+            const std::vector<std::string_view> views = as_views(texts);
+            const TermUnit chosen = choose("unit", unit, units);
+            TermCounts found;
+            run(n_threads, py::none(), [&](const Execution& execution) {
+              found = count_terms(self, views, chosen, shortest, longest, execution);
+            });
+            return py::make_tuple(as_array(std::move(found.counts)), as_array(std::move(found.terms)),
+                                  as_array(std::move(found.offsets)));
+          },
+          py::arg("texts"), py::arg("unit"), py::arg("shortest"), py::arg("longest"), py::arg("n_threads"));
   py::class_<SparseTextParser>(module, "SparseTextParser", py::module_local(),
                                "Rows of an svmlight, LSHTC or vw file, fed block by block.")
       .def(py::init([](const std::string& form, bool several_labels, bool query_ids, bool named_features,

@@ -237,6 +237,13 @@ def predict_kernels(
     n_threads: int = 1,
 ) -> npt.NDArray[np.float64]: ...
 
+class Vocabulary:
+    def __init__(self, terms: Sequence[bytes]) -> None: ...
+    def __len__(self) -> int: ...
+    def count(
+        self, texts: Sequence[bytes], unit: str, shortest: int, longest: int, n_threads: int
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.int64]]: ...
+
 class SparseTextParser:
     def __init__(
         self,

@@ -13,13 +13,15 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from taxolearn._term_counts import WORD, TermWeights
+from taxolearn._validation import check_threads
+
 __all__ = ["CellError", "TableFeatures"]
 
 _SHORT = 300  # characters on average, up to which characters are looked at
 _MANY = 50  # rows from which on a term must occur twice
 _LARGEST = 1e30  # of a number
 _LONGEST_SHOWN = 60  # characters of a value in a message
-_WORD = r"(?u)\b\w+\b"
 
 
 class CellError(ValueError):
@@ -63,6 +65,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         In how many rows a sequence must occur; "auto" means 2, or 1 if there are fewer than 50 rows.
     max_features : int, optional
         How many sequences of each kind to keep, the most frequent first.
+    n_threads : int, optional
+        Threads of ``transform``; None for as many as the machine grants.
 
     Attributes
     ----------
@@ -90,6 +94,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         characters: tuple[int, int] | str | None = "auto",
         min_df: int | str = "auto",
         max_features: int | None = None,
+        n_threads: int | None = None,
     ) -> None:
         self.text = text
         self.numeric = numeric
@@ -97,6 +102,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.characters = characters
         self.min_df = min_df
         self.max_features = max_features
+        self.n_threads = n_threads
 
     def fit(self, X: Any, y: Any = None) -> TableFeatures:
         """Learn the vocabulary and the scale.
@@ -120,6 +126,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if len(first) == 0:
             raise ValueError("TableFeatures: the table has no rows to learn from")
         self.vectorizers_ = self._make_vectorizers(texts) if texts is not None else {}
+        self.__dict__.pop("_weights", None)
         try:
             parts = [vectorizer.fit_transform(texts) for vectorizer in self.vectorizers_.values()]
         except ValueError as error:
@@ -138,7 +145,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         parts = []
         if self.vectorizers_:
             texts = self._texts(X)
-            parts = [vectorizer.transform(texts) for vectorizer in self.vectorizers_.values()]
+            threads = check_threads(self.n_threads)
+            parts = [weights.transform(texts or [], threads) for weights in self._term_weights()]
         if self.numeric:
             parts.append(self._scaled(self._numbers(X)))
         return _side_by_side(parts)
@@ -152,6 +160,16 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             names += terms if kind == "words" else [f"'{term}'" for term in terms]
         return np.array([*names, *(self.numeric or ())], dtype=object)
 
+    def _term_weights(self) -> list[TermWeights]:
+        """Of the vectorizers; made when they are needed, and not copied along with them."""
+        if "_weights" not in self.__dict__:
+            self._weights = [TermWeights(vectorizer) for vectorizer in self.vectorizers_.values()]
+        return self._weights
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_weights"}
+
     def _make_vectorizers(self, texts: list[str]) -> dict[str, TfidfVectorizer]:
         characters = self.characters
         if characters == "auto":
@@ -162,7 +180,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         common = {"min_df": least, "max_features": self.max_features, "sublinear_tf": True, "dtype": np.float32}
         out = {}
         if self.words is not None:
-            out["words"] = TfidfVectorizer(ngram_range=tuple(self.words), token_pattern=_WORD, **common)
+            out["words"] = TfidfVectorizer(ngram_range=tuple(self.words), token_pattern=WORD, **common)
         if characters is not None:
             if isinstance(characters, str):
                 raise ValueError(f'TableFeatures: characters must be a pair, None or "auto", got {characters!r}')

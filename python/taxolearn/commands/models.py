@@ -32,5 +32,7 @@ def load_model(path: str, threads: int | None) -> tuple[Any, Schema]:
     except ValueError as error:
         raise CommandError(str(error).removeprefix("load: "), BAD_MODEL) from None
     if threads is not None:
-        model.steps[-1][1].set_params(n_threads=threads)
+        for _, step in model.steps:
+            if "n_threads" in step.get_params(deep=False):
+                step.set_params(n_threads=threads)
     return model, schema

@@ -74,6 +74,7 @@ def run(options: TrainOptions) -> None:
             words=options.words,
             characters=options.characters,
             max_features=options.max_features,
+            n_threads=options.threads,
         )
         with page.stage("Computing features"), reading(options.data.path, batch.lines):
             X = features.fit_transform(X)
