@@ -18,22 +18,25 @@ TEST_CASE("size of the inputs") {
 }
 
 TEST_CASE("expand_rows is X W on a block of rows") {
-  const Inputs inputs(23, 12, 3, 2);
-  const MatrixXd W = Random(3).matrix(12, 5);
-  const Padded<double> padded(W);
-  const MatrixXd rounded = W.cast<float>().cast<double>();
-  const Padded<float> single(rounded);
-  for (const InputView& X : inputs.views) {
-    for (const Index first : {0, 4, 22}) {
-      for (const Index count : {Index{0}, Index{1}, 23 - first}) {
-        Padded<double> out(MatrixXd::Constant(count, 5, 7.0));
-        expand_rows(X, first, padded.view(), out.view());
-        CHECK(relative_error(dense(out.view()), inputs.X.middleRows(first, count) * W) < 1e-14);
-        CHECK(out.padding_untouched());
-        Padded<double> from_single(MatrixXd::Constant(count, 5, 7.0));
-        expand_rows(X, first, single.view(), from_single.view());
-        CHECK(relative_error(dense(from_single.view()), inputs.X.middleRows(first, count) * rounded) < 1e-14);
-        CHECK(from_single.padding_untouched());
+  for (const Index classes : {5, 127, 128, 150}) {
+    CAPTURE(classes);
+    const Inputs inputs(23, 12, 6, 2);
+    const MatrixXd W = Random(3).matrix(12, classes);
+    const Padded<double> padded(W);
+    const MatrixXd rounded = W.cast<float>().cast<double>();
+    const Padded<float> single(rounded);
+    for (const InputView& X : inputs.views) {
+      for (const Index first : {0, 4, 22}) {
+        for (const Index count : {Index{0}, Index{1}, 23 - first}) {
+          Padded<double> out(MatrixXd::Constant(count, classes, 7.0));
+          expand_rows(X, first, padded.view(), out.view());
+          CHECK(relative_error(dense(out.view()), inputs.X.middleRows(first, count) * W) < 1e-14);
+          CHECK(out.padding_untouched());
+          Padded<double> from_single(MatrixXd::Constant(count, classes, 7.0));
+          expand_rows(X, first, single.view(), from_single.view());
+          CHECK(relative_error(dense(from_single.view()), inputs.X.middleRows(first, count) * rounded) < 1e-14);
+          CHECK(from_single.padding_untouched());
+        }
       }
     }
   }

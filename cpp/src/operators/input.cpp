@@ -27,14 +27,36 @@ void for_columns(Index count, const Body& body) {
 }
 
 constexpr Index features_per_tile = 256;
+constexpr Index many_columns = 128;
 
 template <int Width>
 using Piece = Eigen::Map<Eigen::Array<double, Width, 1>>;
 template <int Width, class T = double>
 using ConstPiece = Eigen::Map<const Eigen::Array<T, Width, 1>>;
 
+/// sum_k values[k] W.row(columns[k]) over begin <= k < end. Four rows of W at a time are read from front to back:
+/// pieces of long rows would each cost a cache miss, and a miss of the page table.
+template <class V, class I, class U>
+void sum_rows(const SparseView<V, I>& X, I begin, I end, const DenseView<const U>& W, double* out) {
+  const auto row = [&](I k) { return W.row(static_cast<Index>(X.columns[k])); };
+  const auto value = [&](I k) { return static_cast<double>(X.values[k]); };
+  std::fill(out, out + W.cols, 0.0);
+  I k = begin;
+  for (; k + 4 <= end; k += 4) {
+    const double v0 = value(k), v1 = value(k + 1), v2 = value(k + 2), v3 = value(k + 3);
+    const U *const w0 = row(k), *const w1 = row(k + 1), *const w2 = row(k + 2), *const w3 = row(k + 3);
+#pragma omp simd
+    for (Index c = 0; c < W.cols; ++c) out[c] += v0 * w0[c] + v1 * w1[c] + v2 * w2[c] + v3 * w3[c];
+  }
+  for (; k < end; ++k) axpy_block(value(k), row(k), out, W.cols);
+}
+
 template <class V, class I, class U>
 void expand(const SparseView<V, I>& X, Index first, const DenseView<const U>& W, const DenseView<double>& out) {
+  if (out.cols >= many_columns) {
+    for (Index i = 0; i < out.rows; ++i) sum_rows(X, X.offsets[first + i], X.offsets[first + i + 1], W, out.row(i));
+    return;
+  }
   for (Index i = 0; i < out.rows; ++i) {
     const I begin = X.offsets[first + i];
     const I end = X.offsets[first + i + 1];

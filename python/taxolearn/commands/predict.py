@@ -120,20 +120,19 @@ class _Answers:
         options, classes = self._options, self._classifier.classes_
         proba = self._model.predict_proba(X)
         rows = np.arange(len(proba))
-        if options.top > 1:
-            best = np.argpartition(-proba, self._top - 1, axis=1)[:, : self._top]
-            best = np.take_along_axis(best, np.argsort(-np.take_along_axis(proba, best, 1), 1, kind="stable"), 1)
-            columns = []
-            for k in range(self._top):
-                columns += [classes[best[:, k]].tolist(), proba[rows, best[:, k]].tolist()]
-            answers = classes[best[:, 0]]
-        elif options.threshold is not None:
+        if options.threshold is not None:
             answers, likely = self._confident(proba)
             columns = [answers.tolist(), likely]
-        else:
+        elif options.loss != "zero-one":
             answers = decisions.decide(proba, classes=classes, taxonomy=self._tree, loss=options.loss)
             place = np.searchsorted(classes, answers)
             columns = [answers.tolist(), proba[rows, place].tolist()]
+        else:
+            columns = []
+            best = _most_probable(proba, self._top)
+            for place in best.T:
+                columns += [classes[place].tolist(), proba[rows, place].tolist()]
+            answers = classes[best[:, 0]]
         if options.nodes:
             columns += self._levels(proba, answers)
         return columns
@@ -163,6 +162,14 @@ class _Answers:
                 columns[2 * level].append(path[level] if inside else None)
                 columns[2 * level + 1].append(float(of_nodes[row, self._tree.index(path[level])]) if inside else None)
         return columns
+
+
+def _most_probable(proba: Any, count: int) -> Any:
+    """The places of so many classes in each row, the most probable first."""
+    if count == 1:
+        return proba.argmax(axis=1)[:, None]
+    best = np.argpartition(-proba, count - 1, axis=1)[:, :count]
+    return np.take_along_axis(best, np.argsort(-np.take_along_axis(proba, best, 1), 1, kind="stable"), 1)
 
 
 @contextmanager
