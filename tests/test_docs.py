@@ -188,7 +188,9 @@ def run_blocks(name):
 def test_the_first_page_runs(capsys):
     assert run_blocks("index.md") == 1
     most_probable, sure, gap = capsys.readouterr().out.splitlines()
-    assert (most_probable, sure) == ("['scipy/sparse/linalg']", "['scipy/sparse/*']")
+    # Which of the modules is first depends on the docstrings of the scipy that is installed.
+    assert most_probable in ("['scipy/sparse/linalg']", "['scipy/sparse']")
+    assert sure == "['scipy/sparse/*']"
     assert float(gap.split()[-1]) <= 1e-4
 
 
