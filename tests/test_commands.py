@@ -362,7 +362,7 @@ def one_line(code, out, err, expected):
         (["train", "model.taxo", "--label", "id", "--text", "text", "-o", "x"], 2, "the format is not clear"),
         (["train", "model.taxo", "--format", "csv", "--label", "id", "--text", "text", "-o", "x"], 3, ", line"),
         (["predict", "model.taxo", "none.csv"], 5, "none.csv: cannot be read"),
-        (["predict", "none.taxo", "test.csv"], 5, "none.taxo"),
+        (["predict", "none.taxo", "test.csv"], 5, "taxolearn: none.taxo: cannot be read"),
         (["predict", "test.csv", "test.csv"], 4, "not a model file"),
         (["predict", "model.taxo", "test.csv", "--keep", "nothing"], 3, "no column 'nothing'"),
         (["predict", "model.taxo", "test.csv", "--keep", "label"], 2, "--keep label"),
@@ -370,6 +370,14 @@ def one_line(code, out, err, expected):
         (["predict", "model.taxo", "test.csv", "--top", "2", "--threshold", "0.5"], 2, "--threshold"),
         (["predict", "model.taxo", "test.csv", "-o", "no/x.csv"], 5, "no folder 'no'"),
         (["predict", "model.taxo", "test.csv", "--json"], 2, "-o"),
+        (["predict", "model.taxo", "test.csv", "-o", "test.csv"], 2, "would be replaced"),
+        (["predict", "model.taxo", "test.csv", "-o", "./model.taxo"], 2, "would be replaced"),
+        (["report", "model.taxo", "test.csv", "-o", "test.csv"], 2, "would be replaced"),
+        (["prune", "model.taxo", "test.csv", "-o", "model.taxo"], 2, "would be replaced"),
+        (["train", "train.csv", "--text", "text", "--label", "label", "-o", "train.csv"], 2, "would be replaced"),
+        (["predict", "model.taxo", "test.csv", "-o", "x.xlsx"], 2, "--output-format"),
+        (["predict", "model.taxo", "test.csv", "--threshold", "80%"], 2, "must be a number, got 80%"),
+        (["train", "train.csv", "--text", "text", "--label", "id", "-o", "x"], 3, "--variance"),
         (["predict", "model.taxo", "-", "--format", "parquet"], 2, "not read from the standard input"),
         (["train", "-", "--format", "npz", "-o", "x"], 2, "not read from the standard input"),
         (["predict", "model.taxo", "test.csv", "--delimiter", ";"], 3, "there seem to be commas"),
@@ -478,10 +486,34 @@ def test_damaged_models(folder, tmp_path, capsys):
             one_line(code, out, err, 4)
 
 
+def test_decimal_commas_are_told(tmp_path, capsys):
+    path = write_table(tmp_path / "t.csv", [{"size": "2,52", "label": "a"}, {"size": "3", "label": "b"}], ";")
+    code, out, err = run(capsys, "train", path, "--numeric", "size", "--label", "label", "-o", tmp_path / "m")
+    one_line(code, out, err, 3)
+    assert "the value is '2,52', expected a number; write it with a point" in err
+
+
+def test_paths_that_share_a_grandparent_make_a_tree(tmp_path, capsys):
+    labels = ["Food/Fruit/Apple", "Food/Vegetable/Carrot", "Tool/Hand/Saw"]
+    rows = [{"text": f"{label.lower()} {k}", "label": label} for label in labels for k in range(4)]
+    path, model = write_table(tmp_path / "t.csv", rows), tmp_path / "m.taxo"
+    arguments = ["--text", "text", "--label", "label", "--variance", 1, "-o", model]
+    assert run(capsys, "train", path, *arguments)[0] == 0
+    assert taxolearn.load(model)[-1].taxonomy_.height == 3
+
+
+def test_no_time_to_learn_is_told(folder, tmp_path, capsys):
+    arguments = ["--text", "text", "--label", "label", "-o", tmp_path / "m.taxo", "--time-limit", "1e-9"]
+    code, out, err = run(capsys, "train", folder / "train.csv", *arguments)
+    assert code == 0
+    assert "none learned, time_limit" in out
+    assert "before its first evaluation" in err
+
+
 def test_labels_that_cannot_be(tmp_path, capsys):
     for rows, message in (
         ([{"text": "a", "label": ""}], "line 2: the label is empty"),
-        ([{"text": "a", "label": "x"}] * 3, "class"),
+        ([{"text": "a", "label": "x"}] * 3, "one class only, 'x'"),
     ):
         path = write_table(tmp_path / "t.csv", rows)
         code, out, err = run(capsys, "train", path, "--text", "text", "--label", "label", "-o", tmp_path / "m")

@@ -93,8 +93,12 @@ def test_unknown_classes_are_left_out(vectorizer):
     texts, labels = make(20, 1)
     labels = np.where(np.arange(20) < 3, "zzz", labels)
     findings = gather(model, [rows_of(model, vectorizer, texts, labels)], "Title")
-    assert dict(findings.summary)["rows"] == "17"
-    assert dict(findings.summary)["rows of unknown classes, left out"] == "3"
+    summary = dict(findings.summary)
+    answers = model.predict(vectorizer.transform(texts))
+    assert summary["rows"] == "20"
+    assert summary["accuracy"] == f"{np.mean(answers == labels):.1%}"
+    assert summary["rows of unknown classes: errors in accuracies, else left out"] == "3"
+    assert findings.nodes["support"][0] == 17
     with pytest.raises(ValueError, match="no rows of known classes"):
         gather(model, [rows_of(model, vectorizer, texts[:3], labels[:3])], "Title")
 

@@ -80,8 +80,8 @@ def read_chunks(
     encoding : str, default="utf-8"
         Of the text. A byte order mark is passed over.
     delimiter : str, optional
-        One character between the fields of CSV and TSV. By default a tab for TSV, and for CSV the first of comma,
-        semicolon, tab and bar that makes the wanted columns out of the first line.
+        One character between the fields of CSV and TSV. By default a tab for TSV, and for CSV the one of comma,
+        semicolon, tab and bar that makes most of the wanted columns, or else most columns, out of the first line.
     quote : str or None, default='"'
         One character around fields of CSV and TSV that hold others; None if quotes have no meaning.
     rows : int, default=10000
@@ -163,7 +163,8 @@ class _Lines:
             column = error.start - end if end >= 0 else since - pending + error.start + 1
             raise ValueError(
                 f"{self._name}, line {line}, column {column}: expected text in {self._encoding}, found the byte "
-                f"0x{error.object[error.start]:02x}; give the file's encoding"
+                f"0x{error.object[error.start]:02x}; give the file's encoding (on the command line: --encoding, "
+                "perhaps latin-1)"
             ) from None
 
 
@@ -205,15 +206,16 @@ def _csv_reader(lines: Iterable[str], delimiter: str, quote: str | None) -> Any:
 
 
 def _find_delimiter(first: str, quote: str | None, columns: list[str] | None) -> str:
-    """The delimiter that makes the wanted columns out of the first line; a comma if none does."""
-    for delimiter in DELIMITERS:
+    """The delimiter that makes most of the wanted columns out of the first line; if none does, most columns."""
+
+    def columns_by(delimiter: str) -> tuple[int, int]:
         try:
             header: list[str] = next(_csv_reader([first], delimiter, quote), [])
         except csv.Error:
-            continue
-        if set(columns or ()) <= set(header):
-            return delimiter
-    return DELIMITERS[0]
+            return 0, 0
+        return len(set(columns or ()) & set(header)), len(header)
+
+    return max(DELIMITERS, key=columns_by)
 
 
 def _place(title: str, header: list[str], name: str, delimiter: str) -> int:

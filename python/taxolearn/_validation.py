@@ -91,7 +91,7 @@ def check_labels(y: Any, *, least: int) -> tuple[npt.NDArray[Any], npt.NDArray[n
         check_classification_targets(y)
     classes, indices = np.unique(y, return_inverse=True)
     if len(classes) < least:
-        raise ValueError(f"y has one class only, {classes[0]!r}; at least two classes are needed")
+        raise ValueError(f"y has one class only, {classes.tolist()[0]!r}; at least two classes are needed")
     return classes, indices.astype(np.int32)
 
 

@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 __all__ = ["main"]
 
@@ -61,9 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="taxolearn", description="Classify into large, structured sets of classes.", epilog=_CODES
-    )
+    parser = _Parser(prog="taxolearn", description="Classify into large, structured sets of classes.", epilog=_CODES)
     parser.add_argument("--version", action=_Version, default=argparse.SUPPRESS, help="print the version and stop")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add_train(commands)
@@ -82,6 +80,7 @@ def _add_train(commands: Any) -> None:
         help="learn from a data file and write a model",
         description="Learn from a table (CSV, TSV, JSON lines, Parquet) or a matrix (svmlight, LSHTC, ARFF, npz), and "
         "write a model file. All hyperparameters are learned by cross-validation.",
+        epilog="example: taxolearn train goods.csv --text title --text body --label category -o goods.taxo",
     )
     train.set_defaults(run=_train)
     train.add_argument("data", help="the file; - for the standard input")
@@ -106,13 +105,21 @@ def _add_train(commands: Any) -> None:
         "--kernel",
         default="linear",
         choices=("linear", "rbf", "matern", "rational_quadratic", "cosine", "polynomial"),
-        help="(%(default)s)",
+        help="how rows are compared; linear is right for texts (default: %(default)s)",
     )
     model.add_argument(
-        "--words", type=_lengths, default=(1, 2), metavar="A-B", help="lengths of sequences of words (1-2)"
+        "--words",
+        type=_lengths,
+        default=(1, 2),
+        metavar="A-B",
+        help="lengths of the sequences of words that are counted; none for no words (default: 1-2)",
     )
     model.add_argument(
-        "--characters", type=_span, default="auto", metavar="A-B", help="of characters (3-5 for short texts; none)"
+        "--characters",
+        type=_span,
+        default="auto",
+        metavar="A-B",
+        help="the same of characters within words (default: 3-5 if texts are short, else none)",
     )
     model.add_argument(
         "--max-features", type=_positive, metavar="N", help="most frequent sequences to keep of each kind"
@@ -120,12 +127,20 @@ def _add_train(commands: Any) -> None:
     model.add_argument(
         "--variance", type=_above_zero, metavar="V", help="do not learn: take this variance of the kernel"
     )
-    model.add_argument("--tol", type=_above_zero, default=1e-5, help="certified relative gap of the fit (%(default)s)")
     model.add_argument(
-        "--samples", type=_positive, metavar="N", help="rows to learn hyperparameters on (as many as take minutes)"
+        "--tol",
+        type=_above_zero,
+        default=1e-5,
+        help="how exactly to fit: the certified relative gap to reach (default: %(default)s)",
     )
     model.add_argument(
-        "--folds", type=_folds, metavar="Q", help="of cross-validation (5, or 3 where it would take long)"
+        "--samples",
+        type=_positive,
+        metavar="N",
+        help="rows to learn hyperparameters on (default: all, or as many as take minutes)",
+    )
+    model.add_argument(
+        "--folds", type=_folds, metavar="Q", help="of cross-validation (default: 5, or 3 where it would take long)"
     )
     model.add_argument("--time-limit", type=_above_zero, metavar="S", help="seconds for learning hyperparameters")
     model.add_argument("--checkpoint", metavar="FILE", help="where learning keeps its state, to go on if it is killed")
@@ -242,7 +257,7 @@ def _add_demo(commands: Any) -> None:
         help="held-out part of each class (%(default)s)",
     )
     demo.add_argument("--seed", type=_natural, default=0, metavar="S", help="seed of the split (%(default)s)")
-    demo.add_argument("--threads", type=_positive, metavar="N", help="number of threads (default: the library's)")
+    demo.add_argument("--threads", type=_positive, metavar="N", help="number of threads (default: one per core)")
     demo.add_argument("--json", action="store_true", help="print the figures as one JSON object and nothing else")
 
 
@@ -254,10 +269,19 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--encoding", default="utf-8", metavar="NAME", help="of a table (%(default)s)")
     parser.add_argument(
-        "--delimiter", type=_delimiter, metavar="C", help="between fields; tab for tabulators (the header tells)"
+        "--delimiter",
+        type=_delimiter,
+        metavar="C",
+        help="character between fields, or the word tab (default: found from the header)",
     )
-    parser.add_argument("--quote", type=_quote, default='"', metavar="C", help="around fields; none (%(default)s)")
-    parser.add_argument("--threads", type=_positive, metavar="N", help="number of threads (default: the library's)")
+    parser.add_argument(
+        "--quote",
+        type=_quote,
+        default='"',
+        metavar="C",
+        help='character around fields that hold delimiters, or the word none (default: ")',
+    )
+    parser.add_argument("--threads", type=_positive, metavar="N", help="number of threads (default: one per core)")
 
 
 def _train(**options: Any) -> None:
@@ -310,6 +334,13 @@ def _demo(**options: Any) -> None:
     demo.run(as_json=options.pop("json"), **options)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"taxolearn: {message}; see {self.prog} --help\n")
+
+
 class _Version(argparse.Action):
     """Like argparse's own, but looks the version up only when asked."""
 
@@ -356,36 +387,44 @@ def _lengths(text: str) -> tuple[int, int] | None:
     return low, high
 
 
+def _number(kind: Callable[[str], Any], text: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        expected = "a whole number" if kind is int else "a number"
+        raise argparse.ArgumentTypeError(f"must be {expected}, got {text}") from None
+
+
 def _above_zero(text: str) -> float:
-    value = float(text)
+    value: float = _number(float, text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be positive, got {text}")
     return value
 
 
 def _fraction(text: str) -> float:
-    value = float(text)
+    value: float = _number(float, text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text}")
     return value
 
 
 def _natural(text: str) -> int:
-    value = int(text)
+    value: int = _number(int, text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"must not be negative, got {text}")
     return value
 
 
 def _folds(text: str) -> int:
-    value = int(text)
+    value: int = _number(int, text)
     if value < 2:
         raise argparse.ArgumentTypeError(f"must be at least 2, got {text}")
     return value
 
 
 def _positive(text: str) -> int:
-    value = int(text)
+    value: int = _number(int, text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
     return value

@@ -35,12 +35,14 @@ SIGMA2 = 1.0
 TOL = 1e-4  # on two of these splits 1e-6 changed the log losses by 0.00002 and no other figure
 CONFIDENCE = 0.9
 LEAST_SHOWN = 0.05  # probability
-DEMO_NEXT = (
-    "X = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)\n"
-    'taxonomy = Taxonomy.from_labels(labels)  # paths such as "scipy/linalg"\n'
-    f"kernel = kernels.Linear(variance={TREE_VARIANCE:g})\n"
-    "clf = KernelLogisticClassifier(kernel, taxonomy=taxonomy).fit(X, labels)"
-)
+DEMO_NEXT = """\
+from sklearn.feature_extraction.text import TfidfVectorizer
+from taxolearn import KernelLogisticClassifier, Taxonomy
+
+X = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
+taxonomy = Taxonomy.from_labels(labels)  # paths such as "scipy/linalg"
+clf = KernelLogisticClassifier(taxonomy=taxonomy)  # learns its variances
+clf.fit(X, labels)"""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -274,10 +275,15 @@ def _as_numbers(column: list[Any], name: str) -> NDArray[np.float64]:
         try:
             out[row] = float(value)
         except (TypeError, ValueError):
-            raise CellError(row, name, f"is {_shown(value)}, expected a number; leave it empty if unknown") from None
+            hint = "write it with a point" if _has_decimal_comma(value) else "leave it empty if unknown"
+            raise CellError(row, name, f"is {_shown(value)}, expected a number; {hint}") from None
         if abs(out[row]) > _LARGEST:
             raise CellError(row, name, f"is {_shown(value)}, expected a number up to {_LARGEST:g}")
     return out
+
+
+def _has_decimal_comma(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]+,[0-9]+\s*", value) is not None
 
 
 def _shown(value: Any) -> str:

@@ -47,7 +47,7 @@ def run(options: EvaluateOptions) -> None:
     rows = [
         ("rows", figure(figures["rows"])),
         ("accuracy", _percent(figures["accuracy"])),
-        (f"right class among the first {_TOP}", _percent(figures["top5_accuracy"])),
+        ("right class among the first five", _percent(figures["top5_accuracy"])),
         ("macro F1", _percent(figures["macro_f1"])),
         ("log loss", figure(figures["log_loss"])),
         ("calibration error", _percent(figures["calibration_error"])),
@@ -63,7 +63,7 @@ def run(options: EvaluateOptions) -> None:
     if figures["rows_of_unknown_classes"]:
         remarks.append(
             f"{figures['rows_of_unknown_classes']} rows have classes that the model does not know; they count as "
-            "errors, and are left out of the log loss and the calibration error"
+            "errors in accuracies and F1, and are left out of all other figures"
         )
     page.result(
         {"model": options.model, "data": options.data.path, **figures},

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from taxolearn.commands.models import read_model_report
-from taxolearn.commands.output import Page, figure
+from taxolearn.commands.output import Page, figure, size_text
 
 __all__ = ["InspectOptions", "run"]
+
+
+_SHOWN = ("remarks", "classes", "features")  # of the training: nowhere, or from elsewhere
 
 
 @dataclass(frozen=True)
@@ -29,17 +32,17 @@ def run(options: InspectOptions) -> None:
     rows = [
         ("written by", str(report["written_by"])),
         ("format version", str(report["version"])),
-        ("size", f"{report['size'] / 1e6:.1f} MB"),
+        ("size", size_text(report["size"])),
         ("classes", figure(report["classes"])),
         ("features", figure(report["features"])),
         ("functions", report["functions"]),
         ("steps", ", ".join(report["steps"]) or "-"),
         *(
-            (f"column of {name}", ", ".join(schema.get(name, [])))
+            (f"columns, {name}", ", ".join(schema.get(name, [])))
             for name in ("text", "numeric", "label")
             if schema.get(name)
         ),
-        *((name.replace("_", " "), _shown(value)) for name, value in training.items() if name != "remarks"),
+        *((name.replace("_", " "), _shown(value)) for name, value in training.items() if name not in _SHOWN),
         *((name, _shown(value)) for name, value in hyperparameters.items()),
         *([("weights left out", _cost(pruning))] if isinstance(pruning, dict) else []),
     ]

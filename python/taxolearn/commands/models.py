@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import taxolearn
@@ -16,9 +17,14 @@ def read_model_report(path: str) -> dict[str, Any]:
     try:
         return taxolearn.read_report(path)
     except OSError as error:
-        raise CommandError(str(error).removeprefix("load: "), SYSTEM) from None
+        raise _unreadable(path, error) from None
     except ValueError as error:
         raise CommandError(str(error).removeprefix("load: "), BAD_MODEL) from None
+
+
+def _unreadable(path: str, error: OSError) -> CommandError:
+    reason = str(error) if error.errno is None else os.strerror(error.errno)
+    return CommandError(f"{path}: cannot be read: {reason}", SYSTEM)
 
 
 def load_model(path: str, threads: int | None) -> tuple[Any, Schema]:
@@ -28,7 +34,7 @@ def load_model(path: str, threads: int | None) -> tuple[Any, Schema]:
     try:
         model = taxolearn.load(path)
     except OSError as error:
-        raise CommandError(str(error).removeprefix("load: "), SYSTEM) from None
+        raise _unreadable(path, error) from None
     except ValueError as error:
         raise CommandError(str(error).removeprefix("load: "), BAD_MODEL) from None
     if threads is not None:

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from taxolearn.commands.errors import SYSTEM, CommandError
+from taxolearn.commands.errors import SYSTEM, USAGE, CommandError
 
-__all__ = ["Page", "check_output", "figure"]
+__all__ = ["Page", "check_output", "figure", "size_text"]
 
 
 def figure(value: Any, form: str = ",.4g") -> str:
@@ -76,10 +76,18 @@ class Page:
         return text.encode("ascii", "replace").decode() if self.plain else text
 
 
-def check_output(path: str) -> None:
-    """Whether a file can be there: before hours of work, not after."""
+def check_output(path: str, *inputs: str) -> None:
+    """Whether a file can be there, and is none of the inputs: before hours of work, not after."""
     folder = Path(path).resolve().parent
     if not folder.is_dir():
         raise CommandError(f"{path}: there is no folder {folder.name!r} to write to", SYSTEM)
     if Path(path).is_dir():
         raise CommandError(f"{path}: is a folder, expected the name of a file to write", SYSTEM)
+    for each in inputs:
+        if Path(path).is_file() and Path(each).is_file() and Path(path).samefile(each):
+            raise CommandError(f"{path}: is read by this command, and would be replaced; write to another file", USAGE)
+
+
+def size_text(size: int) -> str:
+    """Bytes for people."""
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"

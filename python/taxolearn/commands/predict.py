@@ -56,7 +56,7 @@ def run(options: PredictOptions) -> None:
     if options.json and not is_file:
         raise CommandError("--json prints figures where the answers would go; name a file for the answers by -o", USAGE)
     if is_file:
-        check_output(str(options.output))
+        check_output(str(options.output), options.model, options.data.path)
     page = Page(options.json)
     model, schema = load_model(options.model, options.threads)
     answers = _Answers(model, options)
@@ -175,10 +175,7 @@ def _most_probable(proba: Any, count: int) -> Any:
 @contextmanager
 def _writer(options: PredictOptions, names: list[str]) -> Iterator[Any]:
     """A function that writes columns."""
-    kind = options.output_format
-    if kind is None:
-        kind = None if options.output is None else format_of(options.output)
-        kind = kind if kind in OUTPUTS else "csv"
+    kind = options.output_format or _output_format(options.output)
     with _target(options.output) as file:
         if kind == "jsonl":
 
@@ -197,6 +194,16 @@ def _writer(options: PredictOptions, names: list[str]) -> Iterator[Any]:
 
         yield write
         file.flush()
+
+
+def _output_format(path: str | None) -> str:
+    """As the name tells: CSV, if it has no ending."""
+    if path is None or not Path(path).suffix:
+        return "csv"
+    kind = format_of(path)
+    if kind not in OUTPUTS:
+        raise CommandError(f"{path}: answers are written as {', '.join(OUTPUTS)}; choose one by --output-format", USAGE)
+    return kind
 
 
 @contextmanager

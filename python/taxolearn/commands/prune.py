@@ -11,7 +11,7 @@ from taxolearn.commands.errors import USAGE, CommandError, writing
 from taxolearn.commands.evaluate import Gathered
 from taxolearn.commands.inputs import DataFile, read_whole, reading
 from taxolearn.commands.models import load_model, read_model_report
-from taxolearn.commands.output import Page, check_output, figure
+from taxolearn.commands.output import Page, check_output, figure, size_text
 
 __all__ = ["PruneOptions", "run"]
 
@@ -36,7 +36,7 @@ class PruneOptions:
 def run(options: PruneOptions) -> None:
     """Leave out as many weights as the data allow."""
     page = Page(options.json)
-    check_output(options.output)
+    check_output(options.output, options.model, options.data.path)
     model, schema = load_model(options.model, options.threads)
     if not hasattr(model.steps[-1][1], "coef_"):
         raise CommandError(f"{options.model}: the model is not linear, so it has no weights to leave out", USAGE)
@@ -94,9 +94,10 @@ def run(options: PruneOptions) -> None:
         title=f"Model written to {options.output}",
         rows=[
             ("weights left out", f"{share:.2%}"),
-            ("size of the file", f"{size / 1e6:.1f} MB, now {small / 1e6:.1f} MB"),
+            ("size of the file", f"{size_text(size)}, now {size_text(small)}"),
             (f"accuracy on {before['rows']:,} rows", f"{before['accuracy']:.2%}, now {after['accuracy']:.2%}"),
             ("log loss", f"{figure(before['log_loss'])}, now {figure(after['log_loss'])}"),
             ("calibration error", f"{before['calibration_error']:.2%}, now {after['calibration_error']:.2%}"),
         ],
+        remarks=[] if small < size else ["the file did not get smaller: weights that stay are stored with their place"],
     )

@@ -34,7 +34,7 @@ class ReportOptions:
 def run(options: ReportOptions) -> None:
     """Predict, find out, write the page."""
     page = Page(options.json)
-    check_output(options.output)
+    check_output(options.output, options.model, options.data.path)
     model, schema = load_model(options.model, options.threads)
     title = options.title or f"{Path(options.model).name} on {Path(options.data.path).name}"
     with page.stage(f"Predicting {options.data.path}") as count:

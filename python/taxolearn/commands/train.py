@@ -16,7 +16,7 @@ import taxolearn
 from taxolearn import KernelLogisticClassifier, Taxonomy
 from taxolearn.commands.errors import BAD_DATA, USAGE, CommandError, writing
 from taxolearn.commands.inputs import TABLES, Batch, DataFile, Schema, read_whole, reading
-from taxolearn.commands.output import Page, check_output, figure
+from taxolearn.commands.output import Page, check_output, figure, size_text
 from taxolearn.features import TableFeatures
 
 __all__ = ["TrainOptions", "run"]
@@ -59,7 +59,7 @@ def run(options: TrainOptions) -> None:
     """Read, learn, fit, save, and say how it went."""
     begin = time.perf_counter()
     page = Page(options.json)
-    check_output(options.output)
+    check_output(options.output, options.data.path, options.taxonomy or "")
     schema = _schema(options, options.data.kind)
     with page.stage(f"Reading {options.data.path}"):
         batch = read_whole(options.data, schema)
@@ -107,7 +107,7 @@ def run(options: TrainOptions) -> None:
             ("certified relative gap", f"{figures['relative_gap']:.1e}"),
             ("reading and features", f"{figures['reading_seconds']:.1f} s"),
             ("learning and fit", f"{figures['fit_seconds']:.1f} s"),
-            ("size of the file", f"{figures['size_bytes'] / 1e6:.1f} MB"),
+            ("size of the file", size_text(figures["size_bytes"])),
         ],
         remarks=remarks,
     )
@@ -152,12 +152,12 @@ def _taxonomy(options: TrainOptions, batch: Batch) -> Taxonomy | None:
 
 
 def _look_like_paths(labels: Any, separator: str) -> bool:
-    """Whether at least half of the classes have parents, and some have one in common."""
+    """Whether at least half of the classes are paths, and some have an ancestor in common."""
     if labels.dtype.kind != "U":
         return False
-    parents = [label.rpartition(separator)[0] for label in np.unique(labels).tolist()]
-    inner = [parent for parent in parents if parent]
-    return len(inner) * 2 >= len(parents) and len(set(inner)) < len(inner)
+    classes = np.unique(labels).tolist()
+    tops = [top for top, found, _ in (label.partition(separator) for label in classes) if top and found]
+    return len(tops) * 2 >= len(classes) and len(set(tops)) < len(tops)
 
 
 def _classifier(
@@ -192,7 +192,17 @@ def _fit(classifier: KernelLogisticClassifier, X: Any, labels: Any, options: Tra
     with warnings.catch_warnings(record=True) as caught, reading(options.data.path):
         warnings.simplefilter("always", ConvergenceWarning)
         classifier.fit(X, labels)
-    return [str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)]
+    remarks = [str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)]
+    learned = classifier.cv_result_
+    if learned is not None and learned.best is None:
+        remarks.append("learning ended before its first evaluation, so hyperparameters have their start values")
+    return remarks
+
+
+def _parameters(learned: Any) -> str:
+    if learned is None:
+        return "fixed"
+    return f"{'none' if learned.best is None else len(learned.names)} learned, {learned.status}"
 
 
 def _figures(classifier: Any, X: Any, labels: Any, reading_seconds: float, fit_seconds: float) -> dict[str, Any]:
@@ -205,7 +215,7 @@ def _figures(classifier: Any, X: Any, labels: Any, reading_seconds: float, fit_s
         "nodes": None if taxonomy is None else int(taxonomy.n_nodes),
         "cv_log_loss": None if best is None else float(learned.values[best]),
         "evaluations": 0 if learned is None else len(learned.evaluations),
-        "parameters": "fixed" if learned is None else f"{len(learned.names)} learned, {learned.status}",
+        "parameters": _parameters(learned),
         "objective": result.objective,
         "relative_gap": result.relative_gap,
         "products": result.products,

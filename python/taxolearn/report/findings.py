@@ -211,11 +211,12 @@ class _Collected:
 
     def _summary(self, whole: dict[str, NDArray[Any]]) -> list[tuple[str, str]]:
         right = whole["truth"] == whole["answer"]
+        rows = self.count + self.unknown
         out = [
-            ("rows", f"{self.count:,}"),
+            ("rows", f"{rows:,}"),
             ("classes", f"{len(self._classes):,}"),
-            ("accuracy", f"{right.mean():.1%}"),
-            ("right class among the first five", f"{(whole['rank'] < 5).mean():.1%}"),
+            ("accuracy", f"{right.sum() / rows:.1%}"),
+            ("right class among the first five", f"{(whole['rank'] < 5).sum() / rows:.1%}"),
             ("log loss", f"{-np.log(np.maximum(whole['true'], 1e-300)).mean():.3f}"),
         ]
         if self._is_tree:
@@ -227,7 +228,7 @@ class _Collected:
                 ("taxo-loss, decided for it", f"{metrics.taxo_loss(truth, decided, taxonomy=self._tree):.3f}"),
             ]
         if self.unknown:
-            out.append(("rows of unknown classes, left out", f"{self.unknown:,}"))
+            out.append(("rows of unknown classes: errors in accuracies, else left out", f"{self.unknown:,}"))
         return out
 
     def _nodes(self, whole: dict[str, NDArray[Any]]) -> dict[str, list[Any]]:

@@ -255,7 +255,7 @@
   const line = (points) => points.map(([a, b], k) => `${k ? "L" : "M"}${a.toFixed(1)} ${b.toFixed(1)}`).join("");
 
   const curve = data.curve;
-  const most = Math.max(...curve.error, 0.001) * 1.05;
+  const most = Math.max(...curve.error, 0.01) * 1.05;
   const reject = axes("Error among the accepted rows", "set aside", "error", 1, most);
   const steps = [];
   curve.rejected.forEach((share, k) => {
@@ -307,7 +307,7 @@
       const shown = name.length > 28 ? "…" + name.slice(-27) : name;
       plot.append(svg("text", { x: 182, y: 22 * k + 19, "text-anchor": "end" }, shown));
       plot.append(svg("rect", { x: at(low), y: 22 * k + 8, width: Math.max(at(Math.log10(value)) - at(low), 1), height: 14, rx: 2 }));
-      plot.append(svg("text", { x: at(Math.log10(value)) + 6, y: 22 * k + 19 }, value.toPrecision(3)));
+      plot.append(svg("text", { x: at(Math.log10(value)) + 6, y: 22 * k + 19 }, value >= 1000 ? Math.round(value).toLocaleString("en") : value.toPrecision(3)));
     });
     byId("variances-plot").append(plot);
   }
