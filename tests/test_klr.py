@@ -17,6 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from taxolearn import FitResult, KernelLogisticClassifier
@@ -430,6 +431,8 @@ class TestModel:
         X, y = problem()
         names = [f"feature {j}" for j in range(7)]
         table = frame(dict(zip(names, X.T, strict=True)))
+        if not hasattr(StandardScaler().fit(table), "feature_names_in_"):
+            pytest.skip(f"this scikit-learn does not see the names in a {frame.__module__} frame")
         model = classifier().fit(table, y)
         np.testing.assert_array_equal(model.feature_names_in_, names)
         np.testing.assert_array_equal(model.predict(table), classifier().fit(X, y).predict(X))
