@@ -142,6 +142,12 @@ def _add_train(commands: Any) -> None:
     model.add_argument(
         "--folds", type=_folds, metavar="Q", help="of cross-validation (default: 5, or 3 where it would take long)"
     )
+    model.add_argument(
+        "--evaluations",
+        type=_positive,
+        metavar="N",
+        help="of the cross-validated log loss, at most (default: 100, or 10 where each takes long)",
+    )
     model.add_argument("--time-limit", type=_above_zero, metavar="S", help="seconds for learning hyperparameters")
     model.add_argument("--checkpoint", metavar="FILE", help="where learning keeps its state, to go on if it is killed")
     model.add_argument(

@@ -23,7 +23,9 @@ __all__ = ["TrainOptions", "run"]
 
 _WORK = 4_000_000  # rows times classes that hyperparameters are learned on
 _LEAST_ROWS = 2_000
-_FOLDS, _FEW_FOLDS, _FEW_FROM = 5, 3, 1_000_000  # of cross-validation; few from so many rows times classes on
+_LONG = 1_000_000  # rows times classes from which on an evaluation takes long
+_FOLDS, _FEW_FOLDS = 5, 3
+_EVALUATIONS, _FEW_EVALUATIONS = 100, 10
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class TrainOptions:
     tol: float
     samples: int | None
     folds: int | None
+    evaluations: int | None
     time_limit: float | None
     checkpoint: str | None
     dtype: str
@@ -167,9 +170,7 @@ def _classifier(
     if samples is None:
         most = max(_WORK // max(n_classes, 1), _LEAST_ROWS)
         samples = most if most < n_rows else None
-    folds = options.folds
-    if folds is None:
-        folds = _FOLDS if min(samples or n_rows, n_rows) * n_classes < _FEW_FROM else _FEW_FOLDS
+    is_long = min(samples or n_rows, n_rows) * n_classes >= _LONG
     kernel: Any = options.kernel
     if options.variance is not None:
         kernel = options.variance * taxolearn.kernels.as_kernel(options.kernel)
@@ -177,7 +178,8 @@ def _classifier(
         kernel,
         taxonomy=taxonomy,
         hyperparameters="cv" if options.variance is None else "fixed",
-        cv=folds,
+        cv=options.folds or (_FEW_FOLDS if is_long else _FOLDS),
+        max_evaluations=options.evaluations or (_FEW_EVALUATIONS if is_long else _EVALUATIONS),
         cv_samples=samples,
         time_limit=options.time_limit,
         checkpoint=options.checkpoint,
