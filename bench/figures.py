@@ -135,7 +135,11 @@ def _panels(figure: Figure, rows: Rows) -> list[Panel]:
             for key, label in figure.labels.items()
         ]
     if isinstance(figure, Bar):
-        return [(problem, partial(_bars, rows=of_problem, bar=figure)) for problem, of_problem in by_problem.items()]
+        return [
+            (problem, partial(_bars, rows=of_problem, bar=figure))
+            for problem, of_problem in by_problem.items()
+            if sum(row.get(figure.key) is not None for row in of_problem) > 1  # a lone bar compares nothing
+        ]
     if isinstance(figure, ErrorReject):
         return [(problem, partial(_error_reject, rows=of_problem)) for problem, of_problem in by_problem.items()]
     return [
