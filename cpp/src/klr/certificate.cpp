@@ -5,33 +5,21 @@
 
 #include "predictor_space.hpp"
 #include "taxolearn/klr/kernel_product.hpp"
+#include "taxolearn/operators/linear.hpp"
 
 namespace taxolearn {
 namespace {
 
-constexpr Index rows_per_chunk = 2048;
-constexpr Index columns_at_once = 8;  // on any number of threads: the last bits of a matrix product depend on it
-
-/// X^T S for some columns of S.
-Matrix<double> project_block(const InputView& X, const Matrix<double>& S, Index column, Index count) {
-  Matrix<double> part(input_features(X), count);
-  for (Index first = 0; first < S.rows(); first += rows_per_chunk) {
-    const Index rows = std::min(rows_per_chunk, S.rows() - first);
-    project_columns(X, first, DenseView<const double>(S.row(first) + column, rows, count, S.cols()), 0, count,
-                    part.view());
-  }
-  return part;
+/// out (d x C) = Z^T S.
+void project(FeatureOperator<double>& features, const Matrix<double>& S, Matrix<double>& out,
+             const Execution& execution) {
+  out = Matrix<double>(features.features(), S.cols());
+  features.project(S.view(), out.view(), execution);
 }
 
-/// out (d x C) = X^T S.
-void project(const InputView& X, const Matrix<double>& S, Matrix<double>& out, const Execution& execution) {
-  out = Matrix<double>(input_features(X), S.cols());
-  const Blocks columns(S.cols(), columns_at_once);
-  parallel_for(columns.number(), execution, [&](Index block) {
-    const Matrix<double> part = project_block(X, S, columns.first(block), columns.length(block));
-    for (Index j = 0; j < part.rows(); ++j)
-      std::copy(part.row(j), part.row(j) + part.cols(), out.row(j) + columns.first(block));
-  });
+void scale(double factor, Matrix<double>& matrix, const Execution& execution) {
+  for_row_blocks(matrix.rows(), matrix.cols(), execution,
+                 [&](Index first, Index count) { Array(matrix.row(first), count * matrix.cols()) *= factor; });
 }
 
 /// S G, in a new matrix; S itself where there is no coupling.
@@ -131,36 +119,24 @@ void conclude(const Problem& problem, const Matrix<double>& alpha, Result& resul
     conclude_with_kernels(problem, alpha, result, execution);
     return;
   }
-  const double variance = problem.variance;
-  const double sigma2 = problem.sigma2;
   result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
   column_sums(alpha.view(), result.intercepts.data(), execution);
-  for (double& value : result.intercepts) value *= sigma2;
+  for (double& value : result.intercepts) value *= problem.sigma2;
+  const auto features = make_linear_features<double>(problem.X, problem.variance, execution);
   {
     Matrix<double> storage;
-    project(problem.X, coupled(problem, alpha, storage, execution), result.weights, execution);
+    project(*features, coupled(problem, alpha, storage, execution), result.weights, execution);
   }
-  Array(result.weights.data(), result.weights.size()) *= variance;
+  scale(std::sqrt(problem.variance), result.weights, execution);
 
   Matrix<double> gradient = predictors(problem, result, execution);
   const double square = dot(alpha.data(), gradient.data(), alpha.size(), execution);
   const double loss = to_residual(problem, gradient, execution);
   axpy(1.0, alpha.data(), gradient.data(), alpha.size(), execution);
 
-  // g . K g, a few columns at a time.
-  Matrix<double> storage;
-  const Matrix<double>& gradient_coupled = coupled(problem, gradient, storage, execution);
-  const Blocks columns(gradient.cols(), columns_at_once);
-  double gradient_square = variance * parallel_sum<double>(columns, execution, [&](Index column, Index count) {
-                             const Matrix<double> left = project_block(problem.X, gradient, column, count);
-                             if (&gradient_coupled == &gradient)
-                               return dot_block(left.data(), left.data(), left.size());
-                             const Matrix<double> right = project_block(problem.X, gradient_coupled, column, count);
-                             return dot_block(left.data(), right.data(), left.size());
-                           });
-  std::vector<double> sums(static_cast<std::size_t>(gradient.cols()));
-  column_sums<double>(gradient.view(), sums.data(), execution);
-  gradient_square += sigma2 * dot_block(sums.data(), sums.data(), gradient.cols());
+  Matrix<double> image(gradient.rows(), gradient.cols());
+  KernelProduct<double>(problem, {features.get()}).apply(gradient.data(), image.data(), execution);
+  const double gradient_square = dot(gradient.data(), image.data(), gradient.size(), execution);
   result.products += 2;
   set_gap(result, loss + 0.5 * square, 0.5 * gradient_square);
 }
@@ -169,7 +145,7 @@ void conclude(const Problem& problem, const Buffer<double>& point, Result& resul
   const Index classes = problem.likelihood->classes();
   const Index d = input_features(problem.X);
   const Index factors = factor_count(problem);
-  const double scale = std::sqrt(problem.variance);
+  const double root = std::sqrt(problem.variance);
   const double sigma = std::sqrt(problem.sigma2);
   const double* const b = point.data() + d * factors;
   result.weights = Matrix<double>(d, classes);
@@ -183,14 +159,14 @@ void conclude(const Problem& problem, const Buffer<double>& point, Result& resul
     } else {
       problem.coupling->from_factors(count, from, to);
     }
-    Array(to, count * classes) *= scale;
+    Array(to, count * classes) *= root;
   });
 
   Matrix<double> residual = predictors(problem, result, execution);
   const double loss = to_residual(problem, residual, execution);
   Matrix<double> sums;
-  project(problem.X, residual, sums, execution);
-  // |W + sqrt(variance) X^T r R|^2
+  project(*make_linear_features<double>(problem.X, problem.variance, execution), residual, sums, execution);
+  // |W + Z^T r R|^2
   double gradient_square = parallel_sum<double>(row_blocks(d, factors), execution, [&](Index first, Index count) {
     thread_local Buffer<double> block;
     block.resize(static_cast<std::size_t>(count * factors));
@@ -202,7 +178,7 @@ void conclude(const Problem& problem, const Buffer<double>& point, Result& resul
     const double* const weights = point.data() + first * factors;
     double sum = 0.0;
     for (Index k = 0; k < count * factors; ++k) {
-      const double value = weights[k] + scale * step[k];
+      const double value = weights[k] + step[k];
       sum += value * value;
     }
     return sum;
@@ -222,8 +198,7 @@ Buffer<double> weights_of(const Problem& problem, const Matrix<double>& alpha, c
   const Index d = input_features(problem.X);
   const Index factors = factor_count(problem);
   Matrix<double> sums;
-  project(problem.X, alpha, sums, execution);
-  Array(sums.data(), sums.size()) *= std::sqrt(problem.variance);
+  project(*make_linear_features<double>(problem.X, problem.variance, execution), alpha, sums, execution);
   Buffer<double> point(static_cast<std::size_t>(d * factors + alpha.cols()));
   for_row_blocks(d, factors, execution, [&](Index first, Index count) {
     double* const to = point.data() + first * factors;
