@@ -17,10 +17,10 @@ constexpr double work_for_single = 4e6;  // stored entries times classes: about 
 constexpr double safety = 0.99;          // the solver aims a little below the tolerance, the certificate decides
 constexpr int rounds_in_double = 3;      // fresh starts from exact predictors after rounding errors piled up
 
-// More pairs save few iterations on text (56, 55 and 53 with 3, 5 and 10 of them on 20 newsgroups) but each costs a
-// pass over two n x C arrays; on weights, if these are few, they cost next to nothing.
+// More pairs save few iterations on text (59, 53, 56, 55 and 53 with 1, 2, 3, 5 and 10 of them on 20 newsgroups) but
+// each costs a pass over two n x C arrays; on weights, if these are few, they cost next to nothing.
 // A kernel matrix of n^2 entries costs more than the vectors, and its problems are worse conditioned.
-constexpr int history_of_coefficients = 3;
+constexpr int history_of_coefficients = 2;
 constexpr int history_of_kernel_coefficients = 10;
 constexpr int most_history_of_weights = 20;
 
