@@ -71,11 +71,7 @@ def assert_identical(a, b):
     assert a.n_iter_ == b.n_iter_
 
 
-_HISTORY = "on weights the length of the history depends on the number of rows; a tiny gap, as below, makes them equal"
-
-
-# Newton's steps are few and large, and on weights the history depends on the number of rows: only at a tiny gap do
-# weights of rows equal repetitions within the checks' tolerance.
+# Newton's steps are few and large: only at a tiny gap do weights of rows equal repetitions within the checks' tolerance.
 @parametrize_with_checks(
     [
         KernelLogisticClassifier(hyperparameters="fixed"),
@@ -85,11 +81,6 @@ _HISTORY = "on weights the length of the history depends on the number of rows; 
         KernelLogisticClassifier(method="ncg", state="coefficients", hyperparameters="fixed"),
         KernelLogisticClassifier(method="newton", tol=1e-13, hyperparameters="fixed"),
     ],
-    expected_failed_checks=lambda estimator: {
-        f"check_sample_weight_equivalence_on_{kind}_data": _HISTORY
-        for kind in ("dense", "sparse")
-        if (estimator.method, estimator.state, estimator.tol) == ("auto", "auto", 1e-6)
-    },
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "problems.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 
@@ -221,4 +223,79 @@ TEST_CASE("labels, targets and weights are checked") {
                    "targets of row 0 are not a distribution"));
   }
   CHECK(contains(rejection([] { Softmax(DenseView<const double>(nullptr, 3, 0), nullptr); }), "(3, 0)"));
+}
+
+TEST_CASE("single precision gives the same residuals and derivatives to its digits") {
+  const Likelihoods problems;
+  Random random(9);
+  for (const double size : {2.0, 200.0}) {  // far apart: most probabilities underflow
+    const MatrixXd u = size * random.matrix(n, classes);
+    const Matrix<double> at = as_matrix(u);
+    const MatrixXd du = random.matrix(n, classes);
+    const Matrix<double> direction = as_matrix(du);
+    const std::vector<float> single(direction.data(), direction.data() + direction.size());
+    for (const auto& [likelihood, oracle] : problems.cases) {
+      std::vector<float> residual(static_cast<std::size_t>(n * classes));
+      double loss = likelihood.single_residual(0, 5, at.data(), residual.data());
+      loss += likelihood.single_residual(5, n - 5, at.row(5), residual.data() + 5 * classes);
+      CHECK(loss == doctest::Approx(oracle.loss(u)).epsilon(1e-6));
+      Matrix<double> back(n, classes);
+      std::copy(residual.begin(), residual.end(), back.data());
+      CHECK(relative_error(rows_of(back), oracle.residual(u)) < 1e-6);
+
+      for (const double step : {0.0, 0.7}) {
+        Matrix<double> moved = as_matrix(u + step * du);
+        const LinePoint exact = likelihood.line(0, n, moved.data(), direction.data());
+        LinePoint point = likelihood.single_line(0, 3, at.data(), step, single.data());
+        point += likelihood.single_line(3, n - 3, at.row(3), step, single.data() + 3 * classes);
+        CHECK(point.value == doctest::Approx(exact.value).epsilon(1e-6));
+        CHECK(std::abs(point.slope - exact.slope) < 1e-5);
+        CHECK(std::abs(point.curvature - exact.curvature) < 1e-5);
+        const LinePoint plain = likelihood.Likelihood::single_line(0, n, at.data(), step, single.data());
+        CHECK(plain.value == doctest::Approx(exact.value).epsilon(1e-6));
+        CHECK(std::abs(plain.slope - exact.slope) < 1e-5);
+      }
+      std::vector<float> plain(residual.size());
+      CHECK(likelihood.Likelihood::single_residual(0, n, at.data(), plain.data()) ==
+            doctest::Approx(loss).epsilon(1e-6));
+      for (std::size_t k = 0; k < plain.size(); ++k) CHECK(std::abs(plain[k] - residual[k]) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("the sum of Hessians is that of V V^T") {
+  const Likelihoods problems;
+  const MatrixXd u = 2.0 * Random(10).matrix(n, classes);
+  for (const auto& [likelihood, oracle] : problems.cases) {
+    Matrix<double> state = as_matrix(u);
+    likelihood.curve(0, n, state.data());
+    Matrix<double> sum(classes, classes);
+    likelihood.add_hessian(0, 4, state.data(), sum.data());
+    likelihood.add_hessian(4, n - 4, state.row(4), sum.data());
+    MatrixXd expected = MatrixXd::Zero(classes, classes);
+    for (Index i = 0; i < n; ++i) {
+      for (Index c = 0; c < classes; ++c) {
+        Matrix<double> x(1, classes);
+        x.row(0)[c] = 1.0;
+        likelihood.root_transposed(i, 1, state.row(i), x.data());
+        likelihood.root(i, 1, state.row(i), x.data());
+        for (Index k = 0; k < classes; ++k) expected(k, c) += x.row(0)[k];
+      }
+    }
+    CHECK(relative_error(rows_of(sum), expected) < 1e-13);
+  }
+}
+
+TEST_CASE("predictors that are not finite do not go unnoticed in single precision") {
+  const std::vector<std::int32_t> labels{1, 0};
+  const Softmax likelihood(labels.data(), 2, 3, nullptr);
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    for (const Index place : {0, 1, 5}) {
+      std::vector<double> u(6, 0.5);
+      u[static_cast<std::size_t>(place)] = bad;
+      std::vector<float> out(6), du(6, 1.0F);
+      CHECK(!std::isfinite(likelihood.single_residual(0, 2, u.data(), out.data())));
+      CHECK(!std::isfinite(likelihood.single_line(0, 2, u.data(), 0.5, du.data()).slope));
+    }
+  }
 }

@@ -73,11 +73,12 @@ double CoefficientSpace<T>::advance(double step, int slot) {
   LinePoint sums;
   {
     const Stopwatch watch(this->result_.timings.likelihood);
-    sums = this->residuals(step, [&](Index first, Index count, double* residual) {
+    sums = this->residuals(step, [&](Index first, Index count, const T* residual) {
       double* const alpha = alpha_.data() + first;
+      T* const gradient = out + first;
       if (step != 0.0) axpy_block(step, direction + first, alpha, count);
-      axpy_block(1.0, alpha, residual, count);
-      convert_block(residual, out + first, count);
+#pragma omp simd
+      for (Index k = 0; k < count; ++k) gradient[k] = static_cast<T>(alpha[k] + static_cast<double>(residual[k]));
       return dot_block(alpha, this->u_.data() + first, count);
     });
   }

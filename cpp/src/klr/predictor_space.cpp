@@ -9,6 +9,23 @@ PredictorSpace<T>::PredictorSpace(const Problem& problem, const Execution& execu
       result_(result),
       u_(problem.likelihood->rows(), problem.likelihood->classes()) {}
 
+namespace {
+
+LinePoint line_block(const Likelihood& likelihood, Index first, Index count, const double* u, double step,
+                     const float* du) {
+  return likelihood.single_line(first, count, u, step, du);
+}
+
+LinePoint line_block(const Likelihood& likelihood, Index first, Index count, const double* u, double step,
+                     const double* du) {
+  thread_local Buffer<double> moved;
+  moved.assign(u, u + count * likelihood.classes());
+  axpy_block(step, du, moved.data(), count * likelihood.classes());
+  return likelihood.line(first, count, moved.data(), du);
+}
+
+}  // namespace
+
 template <class T>
 LineValue PredictorSpace<T>::line(double step) {
   const Stopwatch watch(result_.timings.likelihood);
@@ -16,14 +33,7 @@ LineValue PredictorSpace<T>::line(double step) {
   const T* const du = image();
   const LinePoint loss =
       parallel_sum<LinePoint>(row_blocks(u_.rows(), classes), execution_, [&](Index first, Index count) {
-        thread_local Buffer<double> moved, direction;
-        const Index size = count * classes;
-        moved.resize(static_cast<std::size_t>(size));
-        direction.resize(static_cast<std::size_t>(size));
-        convert_block(du + first * classes, direction.data(), size);
-        convert_block(u_.row(first), moved.data(), size);
-        axpy_block(step, direction.data(), moved.data(), size);
-        return problem_.likelihood->line(first, count, moved.data(), direction.data());
+        return line_block(*problem_.likelihood, first, count, u_.row(first), step, du + first * classes);
       });
   LineValue point;
   point.value = loss.value + 0.5 * point_square_ + step * point_direction_ + 0.5 * step * step * direction_square_;

@@ -27,19 +27,27 @@ void for_row_blocks(Index rows, Index classes, const Execution& execution, const
   parallel_for(blocks.number(), execution, [&](Index block) { body(blocks.first(block), blocks.length(block)); });
 }
 
+/// Residuals at predictors u in the precision of the products; returns the loss.
+inline double residual_block(const Likelihood& likelihood, Index first, Index count, const double* u, float* out) {
+  return likelihood.single_residual(first, count, u, out);
+}
+inline double residual_block(const Likelihood& likelihood, Index first, Index count, const double* u, double* out) {
+  std::copy(u, u + count * likelihood.classes(), out);
+  return likelihood.residual(first, count, out);
+}
+
 template <class T>
 template <class Body>
 LinePoint PredictorSpace<T>::residuals(double step, const Body& body) {
   const T* const du = image();
   const Index classes = u_.cols();
   return parallel_sum<LinePoint>(row_blocks(u_.rows(), classes), execution_, [&](Index first, Index count) {
-    thread_local Buffer<double> block;
+    thread_local Buffer<T> block;
     const Index size = count * classes;
     block.resize(static_cast<std::size_t>(size));
     if (step != 0.0) axpy_block(step, du + first * classes, u_.row(first), size);
-    convert_block(u_.row(first), block.data(), size);
     LinePoint sums;
-    sums.value = problem_.likelihood->residual(first, count, block.data());
+    sums.value = residual_block(*problem_.likelihood, first, count, u_.row(first), block.data());
     sums.slope = body(first * classes, size, block.data());
     return sums;
   });

@@ -25,6 +25,10 @@ WeightSpace<T>::WeightSpace(const Problem& problem, FeatureOperator<T>& features
 template <class T>
 void WeightSpace<T>::set_up() {
   this->result_.algorithm = operator_->algorithm();
+  if (Kronecker::pays(this->problem_)) {
+    hessian_ = std::make_unique<Kronecker>(this->problem_);
+    slots_.emplace_back();
+  }
   W_.assign(static_cast<std::size_t>(operator_->features() * factor_count(this->problem_) + this->u_.cols()), 0.0);
   for (auto& slot : slots_) slot.resize(W_.size());
   image_.resize(static_cast<std::size_t>(this->u_.size()));
@@ -101,8 +105,8 @@ double WeightSpace<T>::advance(double step, int slot) {
   LinePoint sums;
   {
     const Stopwatch watch(this->result_.timings.likelihood);
-    sums = this->residuals(step, [&](Index first, Index count, const double* residual) {
-      convert_block(residual, image_.data() + first, count);
+    sums = this->residuals(step, [&](Index first, Index count, const T* residual) {
+      std::copy(residual, residual + count, image_.data() + first);
       return 0.0;
     });
   }
@@ -143,6 +147,26 @@ void WeightSpace<T>::combine(const std::vector<double>& coefficients, int into) 
   }
   direction_ = into;
   expand(vector, image_.data());
+}
+
+template <class T>
+void WeightSpace<T>::renew_hessian() {
+  const Stopwatch watch(this->result_.timings.vectors);
+  hessian_->renew(this->u_);
+}
+
+template <class T>
+void WeightSpace<T>::solve_hessian(const std::vector<double>& coefficients, int into) {
+  const Stopwatch watch(this->result_.timings.vectors);
+  double* const vector = slots_[static_cast<std::size_t>(into)].data();
+  const Blocks blocks(static_cast<Index>(W_.size()), vector_block);
+  parallel_for(blocks.number(), this->execution_, [&](Index block) {
+    thread_local Buffer<double> sum;
+    sum.resize(static_cast<std::size_t>(blocks.length(block)));
+    combine_block(coefficients, slots_, blocks.first(block), blocks.length(block), sum.data());
+    convert_block(sum.data(), vector + blocks.first(block), blocks.length(block));
+  });
+  hessian_->apply(vector);
 }
 
 template class WeightSpace<float>;

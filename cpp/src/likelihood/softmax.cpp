@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/product.hpp"
+#include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
 namespace {
@@ -53,6 +55,50 @@ void normalize(Index count, Index classes, double* u, Scales& scales) {
   }
 }
 
+/// e = exp(e) in single precision.
+void exponentials(Index size, float* e) {
+  Eigen::Map<Eigen::ArrayXf> all(e, size);
+  all = all.exp();
+}
+
+/// out = predictors less the largest of them, which is returned; at(c) is a predictor.
+template <class At>
+double shifted_to_single(Index classes, const At& at, float* out) {
+  double most = at(0);
+#pragma omp simd reduction(max : most)
+  for (Index c = 1; c < classes; ++c) most = std::max(most, at(c));
+#pragma omp simd
+  for (Index c = 0; c < classes; ++c) out[c] = static_cast<float>(at(c) - most);
+  return most;
+}
+
+/// Sums of weights e and of their products with the first two powers of what a direction is off a center.
+struct Moments {
+  double sum = 0.0;
+  double first = 0.0;
+  double second = 0.0;
+
+  double mean() const { return first / sum; }
+  double variance() const { return std::max(second / sum - mean() * mean(), 0.0); }
+};
+
+/// The center is the target's own component, which is close to the mean where it matters.
+template <class T>
+Moments moments_about(Index classes, const T* e, const T* direction, double center) {
+  double sum = 0.0;
+  double first = 0.0;
+  double second = 0.0;
+#pragma omp simd reduction(+ : sum, first, second)
+  for (Index c = 0; c < classes; ++c) {
+    const double shifted = static_cast<double>(direction[c]) - center;
+    const double weighted = static_cast<double>(e[c]) * shifted;
+    sum += static_cast<double>(e[c]);
+    first += weighted;
+    second += weighted * shifted;
+  }
+  return {sum, first, second};
+}
+
 }  // namespace
 
 void softmax_rows(Index count, Index classes, double* u) {
@@ -89,9 +135,10 @@ Softmax::Softmax(DenseView<const double> targets, const double* weights)
   check_weights(weights, rows_);
 }
 
-double Softmax::target_dot(Index i, const double* x) const {
+template <class T>
+double Softmax::target_dot(Index i, const T* x) const {
   if (labels_ != nullptr) return x[labels_[i]];
-  return (ConstRow(targets_.row(i), classes_) * ConstRow(x, classes_)).sum();
+  return dot_block(targets_.row(i), x, classes_);
 }
 
 double Softmax::residual(Index first, Index count, double* u) const {
@@ -120,25 +167,70 @@ LinePoint Softmax::line(Index first, Index count, double* u, const double* du) c
   for (Index k = 0; k < count; ++k) point.value -= weight(first + k) * target_dot(first + k, u + k * classes_);
   exponentials(count, classes_, u, scales);
   for (Index k = 0; k < count; ++k) {
-    const double* const e = u + k * classes_;
     const double* const direction = du + k * classes_;
-    // Moments about the target's own component, which is close to the mean where it matters.
-    const double center = target_dot(first + k, direction);
+    const Moments moments = moments_about(classes_, u + k * classes_, direction, target_dot(first + k, direction));
+    scales.sums[k] = moments.sum;
+    point.slope += weight(first + k) * moments.mean();
+    point.curvature += weight(first + k) * moments.variance();
+  }
+  const Eigen::ArrayXd log_sums = scales.log_sums();
+  for (Index k = 0; k < count; ++k) point.value += weight(first + k) * log_sums[k];
+  return point;
+}
+
+double Softmax::single_residual(Index first, Index count, const double* u, float* out) const {
+  Scales scales(count);
+  double loss = 0.0;
+  for (Index k = 0; k < count; ++k) {
+    const double* const from = u + k * classes_;
+    scales.maxima[k] = shifted_to_single(classes_, [from](Index c) { return from[c]; }, out + k * classes_);
+    loss -= weight(first + k) * target_dot(first + k, from);
+  }
+  exponentials(count * classes_, out);
+  for (Index k = 0; k < count; ++k) {
+    const Index i = first + k;
+    float* const row = out + k * classes_;
     double sum = 0.0;
-    double moment = 0.0;
-    double square = 0.0;
-#pragma omp simd reduction(+ : sum, moment, square)
-    for (Index c = 0; c < classes_; ++c) {
-      const double shifted = direction[c] - center;
-      sum += e[c];
-      moment += e[c] * shifted;
-      square += e[c] * shifted * shifted;
-    }
-    const double mean = moment / sum;
-    const double s = weight(first + k);
+#pragma omp simd reduction(+ : sum)
+    for (Index c = 0; c < classes_; ++c) sum += static_cast<double>(row[c]);
     scales.sums[k] = sum;
-    point.slope += s * mean;
-    point.curvature += s * std::max(square / sum - mean * mean, 0.0);
+    const float factor = static_cast<float>(weight(i) / sum);
+    const float s = static_cast<float>(weight(i));
+    if (labels_ != nullptr) {
+#pragma omp simd
+      for (Index c = 0; c < classes_; ++c) row[c] *= factor;
+      row[labels_[i]] -= s;
+    } else {
+      const double* const target = targets_.row(i);
+#pragma omp simd
+      for (Index c = 0; c < classes_; ++c) row[c] = factor * row[c] - s * static_cast<float>(target[c]);
+    }
+  }
+  const Eigen::ArrayXd log_sums = scales.log_sums();
+  for (Index k = 0; k < count; ++k) loss += weight(first + k) * log_sums[k];
+  return loss;
+}
+
+LinePoint Softmax::single_line(Index first, Index count, const double* u, double step, const float* du) const {
+  Scales scales(count);
+  LinePoint point;
+  thread_local Buffer<float> e;
+  e.resize(static_cast<std::size_t>(count * classes_));
+  for (Index k = 0; k < count; ++k) {
+    const double* const from = u + k * classes_;
+    const float* const direction = du + k * classes_;
+    scales.maxima[k] = shifted_to_single(
+        classes_, [=](Index c) { return from[c] + step * static_cast<double>(direction[c]); }, e.data() + k * classes_);
+    const Index i = first + k;
+    point.value -= weight(i) * (target_dot(i, from) + step * target_dot(i, direction));
+  }
+  exponentials(count * classes_, e.data());
+  for (Index k = 0; k < count; ++k) {
+    const Moments moments =
+        moments_about(classes_, e.data() + k * classes_, du + k * classes_, target_dot(first + k, du + k * classes_));
+    scales.sums[k] = moments.sum;
+    point.slope += weight(first + k) * moments.mean();
+    point.curvature += weight(first + k) * moments.variance();
   }
   const Eigen::ArrayXd log_sums = scales.log_sums();
   for (Index k = 0; k < count; ++k) point.value += weight(first + k) * log_sums[k];
@@ -173,6 +265,19 @@ void Softmax::root_diagonal(Index first, Index count, const double* state, doubl
     const double squares = pi.square().sum();
     Row(out + k * classes_, classes_) = weight(first + k) * pi * (1.0 - 2.0 * pi + squares);
   }
+}
+
+void Softmax::add_hessian(Index first, Index count, const double* state, double* out) const {
+  Matrix<double> roots(count, classes_);
+  for (Index k = 0; k < count; ++k) {
+    const double s = weight(first + k);
+    const double* const pi = state + k * classes_;
+    for (Index c = 0; c < classes_; ++c) {
+      out[c * classes_ + c] += s * pi[c];
+      roots.row(k)[c] = std::sqrt(s) * pi[c];
+    }
+  }
+  add_product(Product::AtB, roots.view(), roots.view(), DenseView<double>(out, classes_, classes_), -1.0);
 }
 
 std::unique_ptr<Likelihood> Softmax::gather(const std::vector<Index>& rows, const std::vector<double>& factors) const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <numeric>
 
 #include "taxolearn/base/vector.hpp"
 
@@ -82,8 +81,17 @@ struct Pair {
   int after;
 };
 
-/// d = -H g by the two-loop recursion, on coefficients over slots.
-Coefficients two_loop(const Gram& gram, const std::deque<Pair>& pairs, int gradient, int slots) {
+/// Inverse of the space's guess at the Hessian times a combination of slots, put into the last slot.
+Coefficients solved(SearchSpace& space, Gram& gram, const Coefficients& q) {
+  const int slots = static_cast<int>(q.size());
+  space.solve_hessian(q, slots - 1);
+  gram.measure(space, slots - 1);
+  return unit(slots, slots - 1);
+}
+
+/// d = -H g by the two-loop recursion, on coefficients over slots. It starts from the inverse of the space's guess at
+/// the Hessian, else the identity, scaled to agree with the last pair.
+Coefficients two_loop(SearchSpace& space, Gram& gram, const std::deque<Pair>& pairs, int gradient, int slots) {
   const auto s = [&](const Pair& pair) { return unit(slots, pair.direction, pair.step); };
   const auto y = [&](const Pair& pair) {
     Coefficients difference = unit(slots, pair.after);
@@ -91,14 +99,16 @@ Coefficients two_loop(const Gram& gram, const std::deque<Pair>& pairs, int gradi
     return difference;
   };
   Coefficients q = unit(slots, gradient, -1.0);
-  if (pairs.empty()) return q;
+  if (pairs.empty()) return space.has_hessian() ? solved(space, gram, q) : q;
   std::vector<double> a(pairs.size());
   for (std::size_t k = pairs.size(); k-- > 0;) {
     a[k] = gram(s(pairs[k]), q) / gram(s(pairs[k]), y(pairs[k]));
     add(-a[k], y(pairs[k]), q);
   }
   const Pair& last = pairs.back();
-  const double scale = gram(s(last), y(last)) / gram(y(last), y(last));
+  const Coefficients image = space.has_hessian() ? solved(space, gram, y(last)) : y(last);
+  const double scale = gram(s(last), y(last)) / gram(y(last), image);
+  if (space.has_hessian()) q = solved(space, gram, q);
   for (double& value : q) value *= scale;
   for (std::size_t k = 0; k < pairs.size(); ++k) {
     const double b = gram(y(pairs[k]), q) / gram(s(pairs[k]), y(pairs[k]));
@@ -106,6 +116,9 @@ Coefficients two_loop(const Gram& gram, const std::deque<Pair>& pairs, int gradi
   }
   return q;
 }
+
+/// The Hessian changes most in the first iterations.
+bool renews(int iteration) { return iteration == 0 || (iteration >= 4 && (iteration & (iteration - 1)) == 0); }
 
 MinimizeResult start(SearchSpace& space, Gram& gram, int gradient) {
   MinimizeResult result;
@@ -199,18 +212,19 @@ MinimizeResult lbfgs(SearchSpace& space, const MinimizeSettings& settings, const
   // Slots 0 .. m-1 hold directions, m .. 2m gradients, both used in turn; the slot that a new vector takes
   // belongs to the pair that leaves the history at that moment.
   const int m = settings.history;
-  const int slots = lbfgs_slots(m);
+  const int slots = lbfgs_slots(m) + (space.has_hessian() ? 1 : 0);
   Gram gram(slots);
   std::deque<Pair> pairs;
   Convergence convergence(settings);
   int gradient = m;
   MinimizeResult result = start(space, gram, gradient);
   for (int k = 0; !convergence.done(result); ++k) {
-    Coefficients c = two_loop(gram, pairs, gradient, slots);
+    if (space.has_hessian() && renews(k)) space.renew_hessian();
+    Coefficients c = two_loop(space, gram, pairs, gradient, slots);
     const auto slope_of = [&] { return gram(c, unit(slots, gradient)); };
     if (!(slope_of() < 0.0)) {  // lost to rounding: start the history again
       pairs.clear();
-      c = two_loop(gram, pairs, gradient, slots);
+      c = two_loop(space, gram, pairs, gradient, slots);
     }
     const double slope = slope_of();
     const int direction = k % m;
@@ -219,7 +233,8 @@ MinimizeResult lbfgs(SearchSpace& space, const MinimizeSettings& settings, const
     gram.combine(direction, c);
     if (static_cast<int>(pairs.size()) == m) pairs.pop_front();
     double step = 0.0;
-    const double first_step = pairs.empty() ? -slope / space.line(0.0).curvature : 1.0;
+    const bool scaled = !pairs.empty() || space.has_hessian();
+    const double first_step = scaled ? 1.0 : -slope / space.line(0.0).curvature;
     if (!take_step(space, gram, slope, first_step, next, step, result)) {
       result.status = Status::stalled;
       return result;

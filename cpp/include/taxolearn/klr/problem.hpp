@@ -78,7 +78,7 @@ struct Timings {
   double setup = 0.0;        ///< arranging the inputs, allocating
   double products = 0.0;     ///< kernel products
   double likelihood = 0.0;   ///< residuals and line searches
-  double vectors = 0.0;      ///< inner products and combinations
+  double vectors = 0.0;      ///< inner products and combinations, systems with a guess at the Hessian
   double certificate = 0.0;  ///< final weights and their gap in double precision
   double total = 0.0;
 };

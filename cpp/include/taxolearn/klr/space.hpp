@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "taxolearn/klr/kernel_product.hpp"
+#include "taxolearn/klr/kronecker.hpp"
 #include "taxolearn/klr/problem.hpp"
 #include "taxolearn/operators/operator.hpp"
 #include "taxolearn/solver/space.hpp"
@@ -104,6 +105,9 @@ class WeightSpace final : public PredictorSpace<T> {
   double advance(double step, int slot) override;
   std::vector<double> inner(int slot, const std::vector<int>& others) override;
   void combine(const std::vector<double>& coefficients, int into) override;
+  bool has_hessian() const override { return hessian_ != nullptr; }
+  void renew_hessian() override;
+  void solve_hessian(const std::vector<double>& coefficients, int into) override;
 
  protected:
   const T* image() const override { return image_.data(); }
@@ -119,6 +123,7 @@ class WeightSpace final : public PredictorSpace<T> {
   std::vector<Buffer<double>> slots_;  ///< as long as W_
   Buffer<T> image_;                    ///< n x C: of the direction; between directions, the residual
   Buffer<T> feature_scratch_;          ///< d x C
+  std::unique_ptr<Kronecker> hessian_;
   int direction_ = 0;
 };
 

@@ -43,6 +43,11 @@ class Likelihood {
   /// Derivatives of t -> f(u + t du) at t = 0. Overwrites u.
   virtual LinePoint line(Index first, Index count, double* u, const double* du) const = 0;
 
+  /// The same two with the digits of single precision, for products that have no more: out = df/du, and the
+  /// derivatives at u + step du. By default they go through the functions above.
+  virtual double single_residual(Index first, Index count, const double* u, float* out) const;
+  virtual LinePoint single_line(Index first, Index count, const double* u, double step, const float* du) const;
+
   /// Replaces predictors u by the state that the three functions below need (for softmax the probabilities).
   virtual void curve(Index first, Index count, double* u) const = 0;
 
@@ -52,6 +57,9 @@ class Likelihood {
 
   /// out = diagonal of V^T V.
   virtual void root_diagonal(Index first, Index count, const double* state, double* out) const = 0;
+
+  /// out (C x C) += the sum of the rows' Hessians V V^T.
+  virtual void add_hessian(Index first, Index count, const double* state, double* out) const = 0;
 
   /// The likelihood of the given rows, which may repeat, with their weights multiplied by factors (>= 0). Keeps what it
   /// needs of this one.

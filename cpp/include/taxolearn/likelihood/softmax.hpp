@@ -31,15 +31,19 @@ class Softmax final : public Likelihood {
   double row_weight(Index i) const override { return weight(i); }
   double residual(Index first, Index count, double* u) const override;
   LinePoint line(Index first, Index count, double* u, const double* du) const override;
+  double single_residual(Index first, Index count, const double* u, float* out) const override;
+  LinePoint single_line(Index first, Index count, const double* u, double step, const float* du) const override;
   void curve(Index first, Index count, double* u) const override;
   void root(Index first, Index count, const double* state, double* x) const override;
   void root_transposed(Index first, Index count, const double* state, double* x) const override;
   void root_diagonal(Index first, Index count, const double* state, double* out) const override;
+  void add_hessian(Index first, Index count, const double* state, double* out) const override;
   std::unique_ptr<Likelihood> gather(const std::vector<Index>& rows, const std::vector<double>& factors) const override;
 
  private:
   double weight(Index i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }
-  double target_dot(Index i, const double* x) const;
+  template <class T>
+  double target_dot(Index i, const T* x) const;
 
   Softmax() = default;
 

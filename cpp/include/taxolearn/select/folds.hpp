@@ -69,6 +69,9 @@ class QuadraticLikelihood final : public Likelihood {
   void root_diagonal(Index first, Index count, const double* state, double* out) const override {
     curved_.root_diagonal(first, count, state, out);
   }
+  void add_hessian(Index first, Index count, const double* state, double* out) const override {
+    curved_.add_hessian(first, count, state, out);
+  }
   std::unique_ptr<Likelihood> gather(const std::vector<Index>& rows, const std::vector<double>& factors) const override;
 
  private:
