@@ -1,7 +1,9 @@
 """Cases of a long suite, each in a process of its own and kept at once, so that a suite goes on where it stopped."""
 
 import json
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ class Cases:
         arguments: dict[str, Any],
         n_threads: int,
         limit: float | None = None,
+        python: str | Path = sys.executable,
         **more: Any,
     ) -> dict[str, Any]:
         """The answer of ``module:function``, called with keyword arguments and ``n_threads``; see ``isolated``.
@@ -42,12 +45,20 @@ class Cases:
         By ``more`` arguments cases are not told apart.
         """
         arguments = arguments | {"n_threads": n_threads}
+        return self.keep(
+            title, function, arguments, lambda: isolated(function, arguments | more, n_threads, limit, python)
+        )
+
+    def keep(
+        self, title: str, function: str, arguments: dict[str, Any], work: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """The answer that is known by this name and these arguments, else that of ``work``."""
         key = _key(function, arguments)
         if key in self._known:
             print(f"  {title}: known", flush=True)
             return self._known[key]
         begin = time.perf_counter()
-        answer = isolated(function, arguments | more, n_threads, limit)
+        answer = work()
         print(f"  {title}, {time.perf_counter() - begin:.1f} s in all: {_short(answer)}", flush=True)
         if not str(answer.get("status")).startswith("failed"):
             self._known[key] = answer

@@ -28,7 +28,7 @@ _NOTE = (
 
 def run(*, variances: list[float], scaling: str, gap: float, max_iter: int, n_threads: int, quick: bool) -> Result:
     """Fit at every variance."""
-    data = _scaled(aloi(quick), scaling)
+    data = scaled(aloi(quick), scaling)
     result = Result(
         suite="aloi",
         title=f"{data.name}: test error of fits to a relative gap of {gap:g}",
@@ -54,7 +54,8 @@ def run(*, variances: list[float], scaling: str, gap: float, max_iter: int, n_th
     return result
 
 
-def _scaled(data: Data, scaling: str) -> Data:
+def scaled(data: Data, scaling: str) -> Data:
+    """Features of the scaling "constant" or "standard"; the note of the suite says what they are."""
     if scaling == "standard":
         shift = data.X.mean(axis=0)
         factor: Any = np.maximum(data.X.std(axis=0), 1e-12) * np.sqrt(data.X.shape[1])

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 # Threads that wait for work sleep. By default they spin for a while, and where a library has two pools of them, as
 # scikit-learn has (OpenMP and OpenBLAS), one takes the cores from the other: a fit can take ten times as long.
 _WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "OPENBLAS_THREAD_TIMEOUT": "4"}
@@ -38,20 +38,30 @@ def resident(name: str) -> float | None:
     return 1024 * float(values[0]) if values else None
 
 
-def isolated(function: str, arguments: dict[str, Any], n_threads: int, limit: float | None = None) -> dict[str, Any]:
+def environment(n_threads: int) -> dict[str, str]:
+    """Variables of a process whose libraries may use so many threads each, which sleep when they wait."""
+    return os.environ | _WAITING | dict.fromkeys(_THREADS, str(n_threads))
+
+
+def isolated(
+    function: str,
+    arguments: dict[str, Any],
+    n_threads: int,
+    limit: float | None = None,
+    python: str | Path = sys.executable,
+) -> dict[str, Any]:
     """Call ``module:function`` with keyword arguments in a new process; its answer is a dictionary.
 
     When it takes longer than ``limit`` seconds it is stopped, and the answer only says so under ``status``; so it does
-    when the process fails.
+    when the process fails. ``python`` is the interpreter, by default this one.
     """
-    command = [sys.executable, "-m", "bench.memory", function, json.dumps(arguments)]
-    environment = os.environ | _WAITING | dict.fromkeys(_THREADS, str(n_threads))
+    command = [str(python), "-m", "bench.memory", function, json.dumps(arguments)]
     start = time.perf_counter()
     try:
         done = subprocess.run(
             command,
-            cwd=_ROOT,
-            env=environment,
+            cwd=ROOT,
+            env=environment(n_threads),
             capture_output=True,
             text=True,
             timeout=limit,

@@ -13,25 +13,18 @@ from taxolearn import _core
 
 _PACKAGES = (
     *("taxolearn", "numpy", "scipy", "scikit-learn", "sparse_dot_mkl", "torch", "gpytorch"),
-    *("jax", "jaxopt", "optuna"),
+    *(
+        "jax",
+        "jaxopt",
+        "optuna",
+        "scikit-learn-intelex",
+        "mkl",
+        "liblinear-official",
+        "hiclass",
+        "napkinxc",
+        "libpecos",
+    ),
 )
-
-
-@dataclass
-class Result:
-    """One suite's outcome.
-
-    ``rows`` are dictionaries with the keys ``problem`` (a panel of the figure), ``library``, perhaps ``case``, those of
-    ``columns``, and possibly more.
-    """
-
-    suite: str
-    title: str
-    columns: dict[str, str]  # key -> heading of the table
-    figure: Figure
-    settings: dict[str, Any]
-    notes: list[str] = field(default_factory=list)
-    rows: list[dict[str, Any]] = field(default_factory=list)
 
 
 def machine() -> dict[str, Any]:
@@ -54,9 +47,27 @@ def _version(package: str) -> str | None:
         return None
 
 
+@dataclass
+class Result:
+    """One suite's outcome.
+
+    ``rows`` are dictionaries with the keys ``problem`` (a panel of the figure), ``library``, perhaps ``case``, those of
+    ``columns``, and possibly more.
+    """
+
+    suite: str
+    title: str
+    columns: dict[str, str]  # key -> heading of the table
+    figure: Figure
+    settings: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    machine: dict[str, Any] = field(default_factory=machine)  # with the versions of those who did the work
+
+
 def markdown(result: Result) -> str:
     """The table with machine, settings and notes."""
-    about = machine()
+    about = result.machine
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
     settings = ", ".join(f"{name} {value}" for name, value in result.settings.items())
     lines = [
@@ -85,7 +96,7 @@ def write(result: Result, directory: Path) -> None:
     content = {
         "suite": result.suite,
         "title": result.title,
-        "machine": machine(),
+        "machine": result.machine,
         "settings": result.settings,
         "notes": result.notes,
         "rows": result.rows,
