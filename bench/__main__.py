@@ -18,11 +18,17 @@ from bench import (
     learned_kernels,
     learned_texts,
     packings,
+    peer_fits,
+    peer_models,
     products,
     ranks,
     searches,
 )
 from bench.cases import Cases
+from bench.environments import setup
+from bench.model_libraries import CLASSIFIERS
+from bench.peer_problems import PROBLEMS
+from bench.peer_solvers import PEERS
 from bench.problems import dump_csr, news20
 from bench.report import Result, write
 from bench.taxonomies import TREES
@@ -108,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     packing.add_argument("--repeats", type=int, default=11)
 
     _add_learning(suites, common)
+    _add_peers(suites, common)
 
     dump = suites.add_parser("dump", help="write the matrix of news20 for taxolearn_bench --csr")
     dump.add_argument("file", type=Path)
@@ -150,6 +157,62 @@ def _add_learning(suites: Any, common: argparse.ArgumentParser) -> None:
     command.add_argument("--parts", type=_names, default=["news20", "onet", "stream", "load"])
     command.add_argument("--rows", type=int, default=1_000_000, help="of the stream")
     command.add_argument("--folder", type=Path, default=Path("build/commands"), help="for tables and models")
+
+
+def _add_peers(suites: Any, common: argparse.ArgumentParser) -> None:
+    """The suite whose competitors have environments of their own."""
+    place = argparse.ArgumentParser(add_help=False)
+    place.add_argument("--folder", type=Path, default=Path("build/peers"), help="of the environments of the libraries")
+    shows_defaults = argparse.ArgumentDefaultsHelpFormatter
+    suites.add_parser(
+        "setup", parents=[place], formatter_class=shows_defaults, help="make the environments that peers needs"
+    )
+    peers = suites.add_parser(
+        "peers", parents=[common, place], formatter_class=shows_defaults, help="many libraries, fits and models"
+    )
+    peers.add_argument("--parts", type=_names, default=["fits", "models"])
+    peers.add_argument("--only", type=_names, default=list(PROBLEMS), help="which data sets")
+    peers.add_argument("--libraries", type=_names, default=[*PEERS, *CLASSIFIERS], help="in either part")
+    peers.add_argument("--gap", type=float, default=1e-6, help="relative duality gap that every answer must have")
+    peers.add_argument("--repeats", type=int, default=5)
+    peers.add_argument("--enough", type=float, default=60.0, help="no more repeats of a library after so many seconds")
+    peers.add_argument("--patience", type=float, default=30.0, help="give a fit up after so many times ours")
+    peers.add_argument("--least-limit", type=float, default=5.0, help="but not before (s)")
+    peers.add_argument("--most-limit", type=float, default=600.0, help="and not later than (s)")
+    peers.add_argument("--model-limit", type=float, default=1800.0, help="give a model up, tuning included (s)")
+    peers.add_argument("--fresh", action="store_true", help="forget the cases that are done, and start anew")
+
+
+def _run_peers(options: argparse.Namespace) -> list[Result]:
+    environments = setup(options.folder)
+    common: dict[str, Any] = {
+        "machine": environments.machine(),
+        "cases": Cases(options.output / f"{options.suite}.cases.jsonl", fresh=options.fresh),
+        "n_threads": options.threads,
+        "quick": options.quick,
+    }
+    results = []
+    if "fits" in options.parts:
+        limits = peer_fits.Limits(
+            options.patience, options.least_limit, options.most_limit, options.repeats, options.enough
+        )
+        results.append(
+            peer_fits.run(
+                problems=options.only,
+                libraries=options.libraries,
+                gap=options.gap,
+                limits=limits,
+                python=environments.most,
+                **common,
+            )
+        )
+    if "models" in options.parts:
+        data = [name for name in peer_models.DATA if name in options.only]
+        models = [name for name in CLASSIFIERS if name in options.libraries]
+        results.append(
+            peer_models.run(data=data, models=models, limit=options.model_limit, environments=environments, **common)
+        )
+    return results
 
 
 def _run_learning(options: argparse.Namespace) -> Result | None:
@@ -249,9 +312,13 @@ def main() -> None:
     if options.suite == "dump":
         dump_csr(news20(options.quick).X, options.file)
         return
+    if options.suite == "setup":
+        setup(options.folder)
+        return
     with threadpool_limits(options.threads):
-        result = _run(options)
-    write(result, options.output)
+        results = _run_peers(options) if options.suite == "peers" else [_run(options)]
+    for result in results:
+        write(result, options.output)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,19 @@ class Traces:
     labels: dict[str, str]
 
 
-Figure = Bar | Points | Lines | ErrorReject | Spread | Traces
+@dataclass(frozen=True)
+class Ratios:
+    """A point per row on a logarithmic axis, a line of points per library, shades by the values of another key.
+
+    Rows with a ``bound`` are lower bounds: hollow arrows. One panel per problem.
+    """
+
+    key: str
+    shades: str
+    label: str
+
+
+Figure = Bar | Points | Lines | ErrorReject | Spread | Traces | Ratios
 Panel = tuple[str, Callable[[Any], None]]  # its title, and what draws it
 
 
@@ -93,7 +105,7 @@ def draw(figure: Figure, title: str, rows: Rows, stem: Path) -> None:
         return
     wide = min(len(panels), 2)
     high = -(-len(panels) // wide)
-    height = 2.4 if isinstance(figure, Bar) else 3.1
+    height = 2.4 if isinstance(figure, (Bar, Ratios)) else 3.1
     fig, grid = plt.subplots(high, wide, figsize=(4.6 * wide, height * high + 0.6), squeeze=False, layout="constrained")
     for ax in grid.flat[len(panels) :]:
         ax.remove()
@@ -101,7 +113,7 @@ def draw(figure: Figure, title: str, rows: Rows, stem: Path) -> None:
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_title(heading, fontsize=9)
         paint(ax)
-    if isinstance(figure, (Lines, Traces)):
+    if isinstance(figure, (Lines, Traces, Ratios)):
         entries: dict[str, Any] = {}
         for ax in grid.flat[: len(panels)]:
             handles, names = ax.get_legend_handles_labels()
@@ -140,6 +152,8 @@ def _panels(figure: Figure, rows: Rows) -> list[Panel]:
             for problem, of_problem in by_problem.items()
             if sum(row.get(figure.key) is not None for row in of_problem) > 1  # a lone bar compares nothing
         ]
+    if isinstance(figure, Ratios):
+        return [(problem, partial(_ratios, rows=part, ratios=figure)) for problem, part in by_problem.items()]
     if isinstance(figure, ErrorReject):
         return [(problem, partial(_error_reject, rows=of_problem)) for problem, of_problem in by_problem.items()]
     return [
@@ -160,6 +174,33 @@ def _bars(ax: Any, rows: Rows, bar: Bar) -> None:
     ax.invert_yaxis()
     ax.margins(x=0.18)
     ax.set_xlabel(bar.label, fontsize=8)
+
+
+def _ratios(ax: Any, rows: Rows, ratios: Ratios) -> None:
+    libraries = list(dict.fromkeys(row["library"] for row in rows if row.get(ratios.key) and not is_ours(row)))
+    shades = ("#9ecae1", "#4a98c9", "#1764ab", "#08306b")  # from small to large
+    levels = sorted({row[ratios.shades] for row in rows})
+    for row in rows:
+        if row["library"] not in libraries or not row.get(ratios.key):
+            continue
+        at = levels.index(row[ratios.shades])
+        place = libraries.index(row["library"]) + 0.16 * (at - (len(levels) - 1) / 2)
+        shade = shades[at % len(shades)]
+        face = "none" if row.get("bound") else shade
+        ax.plot(
+            row[ratios.key], place, ">" if row.get("bound") else "o", color=shade, markerfacecolor=face, markersize=4
+        )
+    for at, level in enumerate(levels):
+        name = f"{ratios.shades} = {level:g}"
+        ax.plot([], [], "o", color=shades[at % len(shades)], markersize=4, label=name)
+    ax.plot([], [], ">", color="#606060", markerfacecolor="none", markersize=4, label="at least")
+    _scales(ax, Axes("", ratios.label, "", ""))
+    for reference in (1, 10):
+        ax.axvline(reference, color="#c8553d", linewidth=0.9, linestyle="-" if reference == 1 else ":")
+    low, high = ax.get_xlim()
+    ax.set_xlim(min(low, 0.8), max(high, 12))
+    ax.set_yticks(range(len(libraries)), libraries, fontsize=7)
+    ax.invert_yaxis()
 
 
 def _scales(ax: Any, axes: Axes) -> None:
