@@ -70,7 +70,7 @@ class Traces:
 
 @dataclass(frozen=True)
 class Ratios:
-    """A point per row on a logarithmic axis, a line of points per library, shades by the values of another key.
+    """A point per row on a logarithmic axis, a line of points per library, from light to dark by another key.
 
     Rows with a ``bound`` are lower bounds: hollow arrows. One panel per problem.
     """
@@ -153,7 +153,13 @@ def _panels(figure: Figure, rows: Rows) -> list[Panel]:
             if sum(row.get(figure.key) is not None for row in of_problem) > 1  # a lone bar compares nothing
         ]
     if isinstance(figure, Ratios):
-        return [(problem, partial(_ratios, rows=part, ratios=figure)) for problem, part in by_problem.items()]
+        return [
+            (
+                f"{problem}, {figure.shades} = {', '.join(f'{level:g}' for level in _levels(of_problem, figure))}",
+                partial(_ratios, rows=of_problem, ratios=figure),
+            )
+            for problem, of_problem in by_problem.items()
+        ]
     if isinstance(figure, ErrorReject):
         return [(problem, partial(_error_reject, rows=of_problem)) for problem, of_problem in by_problem.items()]
     return [
@@ -176,10 +182,14 @@ def _bars(ax: Any, rows: Rows, bar: Bar) -> None:
     ax.set_xlabel(bar.label, fontsize=8)
 
 
+def _levels(rows: Rows, ratios: Ratios) -> list[float]:
+    return sorted({row[ratios.shades] for row in rows})
+
+
 def _ratios(ax: Any, rows: Rows, ratios: Ratios) -> None:
     libraries = list(dict.fromkeys(row["library"] for row in rows if row.get(ratios.key) and not is_ours(row)))
     shades = ("#9ecae1", "#4a98c9", "#1764ab", "#08306b")  # from small to large
-    levels = sorted({row[ratios.shades] for row in rows})
+    levels = _levels(rows, ratios)
     for row in rows:
         if row["library"] not in libraries or not row.get(ratios.key):
             continue
@@ -190,9 +200,9 @@ def _ratios(ax: Any, rows: Rows, ratios: Ratios) -> None:
         ax.plot(
             row[ratios.key], place, ">" if row.get("bound") else "o", color=shade, markerfacecolor=face, markersize=4
         )
-    for at, level in enumerate(levels):
-        name = f"{ratios.shades} = {level:g}"
-        ax.plot([], [], "o", color=shades[at % len(shades)], markersize=4, label=name)
+    if len(levels) > 1:
+        for shade, name in ((shades[0], "smallest"), (shades[(len(levels) - 1) % len(shades)], "largest")):
+            ax.plot([], [], "o", color=shade, markersize=4, label=f"{name} {ratios.shades}")
     ax.plot([], [], ">", color="#606060", markerfacecolor="none", markersize=4, label="at least")
     _scales(ax, Axes("", ratios.label, "", ""))
     for reference in (1, 10):

@@ -65,9 +65,12 @@ def _taxolearn(rows: Rows, coupling: str, variance: float, ratio: float = 1.0) -
 
 
 def _hiclass(rows: Rows, C: float) -> Predict:
-    """Paths below the root are made equally long by repeating their leaves, so that all leaves are on one level."""
-    tree = rows.data.taxonomy
-    chains = [[str(node) for node in tree.path(name)] for name in rows.classes.tolist()]
+    """Paths are made equally long by repeating their leaves, so that every leaf is on the last level.
+
+    Probabilities are products of those of the local classifiers: in version 5.0.8, ``predict_proba`` of a tree with
+    more than two levels leaves most of the nodes out.
+    """
+    chains = [[str(node) for node in rows.data.taxonomy.path(name)] for name in rows.classes.tolist()]
     longest = max(len(chain) for chain in chains)
     paths = np.array([chain + chain[-1:] * (longest - len(chain)) for chain in chains])
     model = importlib.import_module("hiclass").LocalClassifierPerParentNode(
@@ -76,9 +79,23 @@ def _hiclass(rows: Rows, C: float) -> Predict:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(rows.X, paths[rows.y])
-    number = {name: k for k, name in enumerate(paths[:, -1].tolist())}
-    columns = np.array([number[str(name)] for name in model.classes_[-1]])
-    return lambda X: rows.spread(columns, model.predict_proba(X))
+    nodes = model.hierarchy_.nodes
+    number = {model.separator_.join(path): k for k, path in enumerate(paths.tolist())}
+
+    def predict(X: Any) -> Floats:
+        full = np.zeros((X.shape[0], len(rows.classes)))
+        reached: list[tuple[Any, Any]] = [(model.root_, 1.0)]
+        while reached:
+            node, probability = reached.pop()
+            if node in number:
+                full[:, number[node]] = probability
+                continue
+            local = nodes[node]["classifier"]
+            of_children = local.predict_proba(X)
+            reached += [(child, probability * of_children[:, k]) for k, child in enumerate(local.classes_)]
+        return full
+
+    return predict
 
 
 def _napkinxc(rows: Rows, kind: str, C: float) -> Predict:

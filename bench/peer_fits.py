@@ -141,10 +141,12 @@ def calibrate(attempt: Callable[[float], str], tolerances: list[float]) -> tuple
         else:
             tol = between
             best = between if outcome == "enough" else best
+        if outcome == "late":
+            break
     return best, "late" if best is None else "enough"
 
 
-def _calibrated(contest: Contest, library: str, gap: float, limit: float) -> dict[str, Any]:
+def _calibrated(contest: Contest, library: str, gap: float, limit: float | None) -> dict[str, Any]:
     """The tolerance of a library under ``tol``, or why it has none under ``status``."""
     nearest, seconds = math.inf, math.nan
 
@@ -224,7 +226,7 @@ def compare(
     key = setting | {"quick": more["quick"]}
     calibrations: dict[str, dict[str, Any]] = {}
     with _contest(setting | {"folder": more["folder"]}, more["python"]) as contest:
-        limit = limits.most
+        limit = None if OURS in names else limits.most  # ours, which comes first, has all the time
         for name in names:
             calibrations[name] = cases.keep(
                 f"{facts['name']}, v = {v:g}, {name}",

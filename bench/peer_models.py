@@ -41,6 +41,7 @@ _SCORES_NOTE = (
 )
 _TREES_NOTE = (
     "The tree of the classes is used by taxolearn, tree, and hiclass; napkinXC and PECOS make trees of their own. "
+    "Probabilities of hiclass are products of those of its local classifiers. "
     "PECOS has the solver L2R_LR_DUAL and products of sigmoids, and its beam is as wide as there are classes."
 )
 

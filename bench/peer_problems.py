@@ -49,7 +49,7 @@ PROBLEMS = {
     "docstrings": Problem(_docstrings),
     "onet": Problem(lambda: _of_tree("onet")),
     "clef": Problem(lambda: _of_tree("clef"), (0.01, 0.1, 1.0, 10.0), 1.0),
-    "aloi": Problem(lambda: scaled(aloi(), "constant"), (0.1, 1.0, 10.0), 1.0),
+    "aloi": Problem(lambda: scaled(aloi(), "constant"), (0.1, 1.0), 1.0),
 }
 
 

@@ -94,6 +94,7 @@ def fits(tmp_path_factory):
     return folder, run(), run()
 
 
+@pytest.mark.slow
 def test_fits_reach_the_gap_on_the_same_objective(fits):
     _, result, again = fits
     assert [row["library"] for row in result.rows] == [OURS, "scikit-learn newton-cg", "scipy L-BFGS-B"]  # X is sparse
@@ -104,6 +105,7 @@ def test_fits_reach_the_gap_on_the_same_objective(fits):
     assert again.rows == result.rows
 
 
+@pytest.mark.slow
 def test_fits_are_written(fits):
     folder, result, _ = fits
     bound = result.rows[-1] | {"bound": 5.0, "ratio": 50.0, "ratio_shown": "> 50", "library": "another"}
@@ -114,6 +116,7 @@ def test_fits_are_written(fits):
     assert (folder / "peers.svg").read_text().count("times as long") == 1
 
 
+@pytest.mark.slow
 def test_a_library_that_fails_has_a_row(cases, tmp_path, monkeypatch):
     monkeypatch.setitem(PEERS, "absent", PEERS["scipy L-BFGS-B"])  # which its process does not know
     limits = peer_fits.Limits(times=1.0, least=1.0, most=1.0, repeats=1, enough=1.0)
@@ -132,6 +135,7 @@ def test_a_library_that_fails_has_a_row(cases, tmp_path, monkeypatch):
     assert "ratio" not in row
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_models(cases, tmp_path, data_dir):
     if not (data_dir / "news20").is_dir():
