@@ -144,7 +144,7 @@ def _liblinear(rows: Rows, C: float) -> Predict:
     return lambda X: rows.spread(columns, np.array(library.predict([], X, model, "-b 1 -q")[2]))
 
 
-_VALUES = (4.0, 20.0, 100.0, 500.0, 2500.0)
+_VALUES = (4.0, 20.0, 100.0, 500.0, 2500.0, 12500.0)
 _LOWER = tuple(value / 5 for value in _VALUES)  # where a penalty is shared by fewer rows
 
 
