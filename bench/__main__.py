@@ -22,6 +22,7 @@ from bench import (
     peer_models,
     products,
     ranks,
+    scale,
     searches,
 )
 from bench.cases import Cases
@@ -115,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_learning(suites, common)
     _add_peers(suites, common)
+    scale.add_arguments(suites, common)
 
     dump = suites.add_parser("dump", help="write the matrix of news20 for taxolearn_bench --csr")
     dump.add_argument("file", type=Path)
@@ -245,6 +247,8 @@ def _run(options: argparse.Namespace) -> Result:
     learning = _run_learning(options)
     if learning is not None:
         return learning
+    if options.suite == "scale":
+        return scale.run(options)
     if options.suite == "fit":
         return fits.run(
             variances=options.variances,

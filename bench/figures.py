@@ -80,7 +80,17 @@ class Ratios:
     label: str
 
 
-Figure = Bar | Points | Lines | ErrorReject | Spread | Traces | Ratios
+@dataclass(frozen=True)
+class Curves:
+    """A line per library and quantity over ``value``, on logarithmic axes. One panel per problem and label.
+
+    ``quantities`` has keys of rows and their names by the label of their axis. The legend adds ``<key>_exponents``.
+    """
+
+    quantities: dict[str, dict[str, str]]
+
+
+Figure = Bar | Points | Lines | ErrorReject | Spread | Traces | Ratios | Curves
 Panel = tuple[str, Callable[[Any], None]]  # its title, and what draws it
 
 
@@ -145,6 +155,13 @@ def _panels(figure: Figure, rows: Rows) -> list[Panel]:
             (problem, partial(_traces, rows=of_problem, key=key, label=label, colours=colours))
             for problem, of_problem in by_problem.items()
             for key, label in figure.labels.items()
+        ]
+    if isinstance(figure, Curves):
+        return [
+            ("", partial(_curves, rows=of_problem, label=label, names=names))
+            for problem, of_problem in by_problem.items()
+            if len({row.get("value") for row in of_problem if row["library"] == of_problem[0]["library"]}) > 1
+            for label, names in figure.quantities.items()
         ]
     if isinstance(figure, Bar):
         return [
@@ -304,6 +321,27 @@ def _lines(ax: Any, rows: Rows, axes: Axes, problems: Sequence[str]) -> None:
             if points:
                 style = "-o" if is_ours(of_line[0]) else "--s"
                 ax.plot(*zip(*points, strict=True), style, color=color, markersize=3.5, linewidth=1.1, label=name)
+
+
+def _curves(ax: Any, rows: Rows, label: str, names: dict[str, str]) -> None:
+    _scales(ax, Axes("", rows[0]["problem"], "", label, log="xy"))
+    ticks = sorted({row["value"] for row in rows})
+    ax.set_xticks(ticks[:: -(-len(ticks) // 6)])  # labels of more would overlap
+    ax.set_xticks([], minor=True)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    for library, color in zip(dict.fromkeys(row["library"] for row in rows), (OURS, "#c8553d"), strict=False):
+        for (key, name), style in zip(names.items(), ("-o", "--s"), strict=False):
+            of_line = [row for row in rows if row["library"] == library]
+            points = sorted((row["value"], row[key]) for row in of_line if row.get(key) is not None)
+            if points:
+                power = next((row[f"{key}_exponents"] for row in of_line if row.get(f"{key}_exponents")), "-")
+                text = f"{library.removeprefix('taxolearn, ')}, {name}: exponent {power}"
+                ax.plot(*zip(*points, strict=True), style, color=color, markersize=3.5, linewidth=1.1, label=text)
+    low, high = ax.get_ylim()
+    stretch = max(1.0, (100 * low / high) ** 0.5)  # to two decades, lest what is flat looks steep
+    ax.set_ylim(low / stretch, high * stretch)
+    ax.yaxis.set_minor_formatter("")
+    ax.legend(fontsize=6, frameon=False)
 
 
 def _error_reject(ax: Any, rows: Rows) -> None:
