@@ -1,6 +1,7 @@
 """Command line: ``python -m bench <suite>`` from the root of the repository; ``--help`` lists the suites."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from bench import (
     commands,
+    compare,
     couplings,
     criterion,
     fits,
@@ -117,6 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_learning(suites, common)
     _add_peers(suites, common)
     scale.add_arguments(suites, common)
+    compare.add_arguments(suites, common)
 
     dump = suites.add_parser("dump", help="write the matrix of news20 for taxolearn_bench --csr")
     dump.add_argument("file", type=Path)
@@ -319,6 +322,8 @@ def main() -> None:
     if options.suite == "setup":
         setup(options.folder)
         return
+    if options.suite == "compare":
+        sys.exit(compare.main(options))
     with threadpool_limits(options.threads):
         results = _run_peers(options) if options.suite == "peers" else [_run(options)]
     for result in results:
