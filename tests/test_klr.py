@@ -71,7 +71,7 @@ def assert_identical(a, b):
     assert a.n_iter_ == b.n_iter_
 
 
-# Newton's steps are few and large: only at a tiny gap do weights of rows equal repetitions within the checks' tolerance.
+# Newton's steps are few and large: only at a tiny gap do weights of rows equal repetitions to the checks' tolerance.
 @parametrize_with_checks(
     [
         KernelLogisticClassifier(hyperparameters="fixed"),
