@@ -40,7 +40,8 @@ using AddRows = void (*)(const std::int32_t*, Index, const T*);
 template <class T>
 AddRows<T> add_rows_of(Index width) {
   static const AddRows<T> kernels[] = {add_rows<T, 8>,  add_rows<T, 16>, add_rows<T, 24>, add_rows<T, 32>,
-                                       add_rows<T, 40>, add_rows<T, 48>, add_rows<T, 56>, add_rows<T, 64>};
+                                       add_rows<T, 40>, add_rows<T, 48>, add_rows<T, 56>, add_rows<T, 64>,
+                                       add_rows<T, 72>, add_rows<T, 80>, add_rows<T, 88>, add_rows<T, 96>};
   return kernels[width / panel_granularity - 1];
 }
 

@@ -9,9 +9,19 @@
 namespace taxolearn {
 namespace {
 
+constexpr Index widest_panel = 96;
 constexpr Index rows_per_pack = 256;
 constexpr Index rows_per_part = 1024;
+constexpr Index ahead = 8;              // entries whose rows are asked for before they are needed
 constexpr Index work_per_block = 4096;  // nonzeros and rows: tens of microseconds
+
+template <int Width, class T>
+void prefetch(const T* row) {
+#if defined(__GNUC__)
+  constexpr int line = 64 / static_cast<int>(sizeof(T));
+  for (int c = 0; c < Width; c += line) __builtin_prefetch(row + c);
+#endif
+}
 
 /// Rows first .. last of the product, with the panel width known to the compiler.
 template <class T, int Width>
@@ -19,12 +29,15 @@ void gather_rows(const Index* offsets, const std::int32_t* indices, const T* val
                  const T* panel, const GatherTarget<T>& target) {
   using Row = Eigen::Array<T, Width, 1>;
   using RowMap = Eigen::Map<const Row>;
+  const Index last_entry = offsets[last] - 1;
   for (Index i = first; i < last; ++i) {
     Row even = Row::Zero();
     Row odd = Row::Zero();
     Index k = offsets[i];
     const Index end = offsets[i + 1];
     for (; k + 1 < end; k += 2) {
+      prefetch<Width>(panel + indices[std::min(k + ahead, last_entry)] * Index{Width});
+      prefetch<Width>(panel + indices[std::min(k + ahead + 1, last_entry)] * Index{Width});
       even += values[k] * RowMap(panel + indices[k] * Index{Width});
       odd += values[k + 1] * RowMap(panel + indices[k + 1] * Index{Width});
     }
@@ -65,6 +78,14 @@ RowKernel<T> kernel_for(Index width) {
       return gather_rows<T, 56>;
     case 64:
       return gather_rows<T, 64>;
+    case 72:
+      return gather_rows<T, 72>;
+    case 80:
+      return gather_rows<T, 80>;
+    case 88:
+      return gather_rows<T, 88>;
+    case 96:
+      return gather_rows<T, 96>;
     default:
       return nullptr;
   }
@@ -75,7 +96,7 @@ RowKernel<T> kernel_for(Index width) {
 template <class T>
 Index panel_width() {
   constexpr Index packet = Eigen::internal::packet_traits<T>::size;
-  return std::clamp<Index>(4 * packet, panel_granularity, 64);
+  return std::clamp<Index>(6 * packet / panel_granularity * panel_granularity, panel_granularity, widest_panel);
 }
 
 template <class T>

@@ -3,7 +3,7 @@
 //
 // S comes as a panel: a block of up to panel_width columns, packed contiguously and padded to whole vectors.
 // Flops: 2 per nonzero and column. Bytes: one row of the panel per nonzero, mostly from cache, plus 8 or 12
-// for index and value.
+// for index and value. The rows are asked for some nonzeros ahead, since the processor cannot guess them.
 #pragma once
 
 #include <cstdint>
