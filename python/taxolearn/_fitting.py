@@ -19,10 +19,10 @@ __all__ = ["FitResult", "Problem", "Products", "check_products", "fit_functions"
 
 _ALGORITHMS = ("auto", "gram", "tiled", "low_rank")
 
-# What L-BFGS keeps: ten pairs of vectors with their images, three for the linear kernel, or twenty pairs of weights.
+# What L-BFGS keeps: ten pairs of vectors with their images, two for the linear kernel, or twenty pairs of weights.
 _KERNEL_VECTORS = 42
-_LINEAR_VECTORS = 14
-_WEIGHT_VECTORS = 41
+_LINEAR_VECTORS = 10
+_WEIGHT_VECTORS = 42
 
 _PATIENCE = 1000  # iterations that a user must have allowed before another method takes over
 _EXACT_WORK = 2e9  # n^3 C up to which it does: seconds
