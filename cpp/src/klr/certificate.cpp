@@ -125,9 +125,10 @@ void conclude(const Problem& problem, const Matrix<double>& alpha, Result& resul
   const auto features = make_linear_features<double>(problem.X, problem.variance, execution);
   {
     Matrix<double> storage;
-    project(*features, coupled(problem, alpha, storage, execution), result.weights, execution);
+    Matrix<double> scaled = coupled(problem, alpha, storage, execution);
+    scale(std::sqrt(problem.variance), scaled, execution);
+    project(*features, scaled, result.weights, execution);
   }
-  scale(std::sqrt(problem.variance), result.weights, execution);
 
   Matrix<double> gradient = predictors(problem, result, execution);
   const double square = dot(alpha.data(), gradient.data(), alpha.size(), execution);

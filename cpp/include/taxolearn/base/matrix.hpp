@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "taxolearn/base/memory.hpp"
+
 namespace taxolearn {
 
 using Index = std::ptrdiff_t;
@@ -47,14 +49,12 @@ struct SparseView {
 template <class T>
 struct AlignedAllocator {
   using value_type = T;
-  static constexpr std::align_val_t alignment{64};
-
   AlignedAllocator() = default;
   template <class U>
   AlignedAllocator(const AlignedAllocator<U>&) {}
 
-  T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), alignment)); }
-  void deallocate(T* pointer, std::size_t) { ::operator delete(pointer, alignment); }
+  T* allocate(std::size_t count) { return static_cast<T*>(allocate_aligned(count * sizeof(T))); }
+  void deallocate(T* pointer, std::size_t count) { free_aligned(pointer, count * sizeof(T)); }
   template <class U>
   void construct(U* pointer) {
     ::new (static_cast<void*>(pointer)) U;
