@@ -5,12 +5,9 @@ repeats. Then the exit code is 1.
 """
 
 import argparse
-import json
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,11 +15,11 @@ import numpy as np
 
 from bench.compare_cases import CASES, Inputs, made_up
 from bench.figures import Bar
-from bench.memory import environment
 from bench.problems import satimage
 from bench.report import Result, write
-from bench.revisions import FOLDER, ROOT, Revision, install
+from bench.revisions import FOLDER, Revision, install
 from bench.taxonomies import OF_WORDS
+from bench.workers import FailedError, Worker
 
 SHARE, SECONDS = 0.15, 0.05  # by which one must exceed the other, both
 FAILURES = ("slower", "fails")
@@ -74,54 +71,42 @@ class Asked(Protocol):
         """Seconds and answer."""
 
 
-class WorkerError(Exception):
-    """A worker ended before it had answered; says why, and whose it was."""
+class RevisionError(Exception):
+    """A case failed; says why, and with which revision."""
 
     def __init__(self, reason: str, revision: Revision) -> None:
         super().__init__(reason)
         self.revision = revision
 
 
-class Worker:
-    """A process with one revision and one case; it waits for the pipe while others work."""
+class Contestant:
+    """A case with one revision, in a process of its own; it has run once when the context begins."""
 
     def __init__(self, revision: Revision, case: str, folder: Path, n_threads: int) -> None:
         self._revision = revision
-        self._process = subprocess.Popen(
-            [str(revision.python), "-m", "bench.compare_cases", case, str(folder), str(n_threads)],
-            cwd=ROOT,
-            env=environment(n_threads),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        arguments = {"case": case, "folder": str(folder), "n_threads": n_threads}
+        self._worker = Worker("bench.compare_cases:Prepared", arguments, n_threads, revision.python)
 
-    def __enter__(self) -> "Worker":
-        self._answer()  # it has run once
+    def __enter__(self) -> "Contestant":
+        try:
+            self._ask("ready")
+        except BaseException:
+            self._worker.stop()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
+        self._worker.stop()
 
     def ask(self) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # the answer tells
-            self._process.stdin.write("\n")
-            self._process.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> dict[str, Any]:
-        """The next line that the worker says."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            _, said = self._process.communicate()
-            reason = said.strip().splitlines() or [f"exit code {self._process.returncode}"]
-            raise WorkerError(reason[-1], self._revision)
-        found: dict[str, Any] = json.loads(line)
+        found: dict[str, Any] = self._ask("run")
         return found
+
+    def _ask(self, method: str) -> Any:
+        try:
+            return self._worker.ask(method)
+        except FailedError as error:
+            raise RevisionError(str(error), self._revision) from None
 
 
 def take_turns(base: Asked, head: Asked, repeats: int) -> dict[str, Any]:
@@ -150,9 +135,9 @@ def believed(base: Asked, head: Asked, repeats: int) -> dict[str, Any]:
 
 def _run_case(case: str, base: Revision, head: Revision, folder: Path, repeats: int, n_threads: int) -> dict[str, Any]:
     try:
-        with Worker(base, case, folder, n_threads) as one, Worker(head, case, folder, n_threads) as other:
+        with Contestant(base, case, folder, n_threads) as one, Contestant(head, case, folder, n_threads) as other:
             return believed(one, other, repeats)
-    except WorkerError as error:
+    except RevisionError as error:
         return {"verdict": "fails" if error.revision == head else "not in base", "remark": str(error)}
 
 

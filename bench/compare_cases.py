@@ -1,12 +1,9 @@
-"""Cases of the suite ``compare``, and the worker that times one of them with the taxolearn that its interpreter has.
+"""Cases of the suite ``compare``, each timed with the taxolearn that the interpreter of its worker has.
 
 Only public names of taxolearn are used, and inputs are read from arrays that bench/compare.py wrote, so that older
-versions can take part. ``python -m bench.compare_cases case folder threads`` prepares the case, runs it once and says
-so; then it waits for lines, and for each runs the case again. What it says are lines of JSON.
+versions can take part.
 """
 
-import json
-import sys
 import tempfile
 import time
 import warnings
@@ -157,17 +154,21 @@ def made_up(quick: bool) -> Inputs:
     return Inputs(X, y, X, [])
 
 
-def main() -> None:
-    """Prepare the case that the command line names, and run it whenever a line comes in."""
-    case, folder, n_threads = CASES[sys.argv[1]], Path(sys.argv[2]), int(sys.argv[3])
-    warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that end early on purpose
-    work = case.prepare(Inputs.read(folder / f"{case.data}.npz"), n_threads)
-    print(json.dumps({"answer": work()}), flush=True)
-    for _ in sys.stdin:
+class Prepared:
+    """A case with its inputs from a folder, run once when it is made; for ``bench.workers``."""
+
+    def __init__(self, case: str, folder: str, n_threads: int) -> None:
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that end early on purpose
+        inputs = Inputs.read(Path(folder) / f"{CASES[case].data}.npz")
+        self._work = CASES[case].prepare(inputs, n_threads)
+        self._work()
+
+    def ready(self) -> bool:
+        """Answered as soon as there is something to ask."""
+        return True
+
+    def run(self) -> dict[str, Any]:
+        """Seconds and answer of one more run."""
         start = time.perf_counter()
-        answer = work()
-        print(json.dumps({"seconds": time.perf_counter() - start, "answer": answer}), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        answer = self._work()
+        return {"seconds": time.perf_counter() - start, "answer": answer}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from bench.memory import ROOT
+
 FOLDER = ROOT / "build" / "compare"
 WORKING_TREE = "working tree"
 _SAME = ("numpy", "scipy", "scikit-learn", "threadpoolctl")  # packages that must not make a difference
