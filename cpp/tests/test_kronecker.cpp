@@ -101,6 +101,9 @@ TEST_CASE("it pays where features and classes are few, and not where they are ma
   CHECK(Kronecker::pays(Example(2000, 8, 14, 4.0, true).problem));
   CHECK(!Kronecker::pays(Example(20, 60, 14, 4.0, true).problem));
   CHECK(!Kronecker::pays(Example(2000, 8, 400, 4.0, false).problem));
+  Example empty(20, 2, 14, 4.0, true);
+  empty.problem.X = DenseView<const double>(nullptr, 20, 0);
+  CHECK(!Kronecker::pays(empty.problem));
 }
 
 TEST_CASE_TEMPLATE("with it, fits of badly scaled inputs take fewer iterations to the same minimum", T, float, double) {

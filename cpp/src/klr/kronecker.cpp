@@ -10,7 +10,8 @@
 namespace taxolearn {
 namespace {
 
-constexpr Index most_classes = 100;  // with 1000 classes (ALOI) it took more iterations, not fewer
+constexpr Index most_features = 1000;  // an eigenvalue decomposition of this size takes seconds
+constexpr Index most_classes = 100;    // with 1000 classes (ALOI) it took more iterations, not fewer
 constexpr Index rows_together = 32;
 constexpr double rows_per_dimension = 4.0;  // at least
 constexpr double renewals = 5.0;            // about as many as a fit has
@@ -88,16 +89,17 @@ Matrix<double> in_factors(const Coupling* coupling, Matrix<double>&& H) {
 }  // namespace
 
 bool Kronecker::pays(const Problem& problem) {
-  const auto d = static_cast<double>(input_features(problem.X));
+  const Index features = input_features(problem.X);
+  if (features < 1 || features > most_features || problem.likelihood->classes() > most_classes) return false;
+  const auto d = static_cast<double>(features);
   const auto classes = static_cast<double>(problem.likelihood->classes());
   const auto factors = static_cast<double>(factor_count(problem));
   const double product = product_work(problem);
-  const double sums = 2.0 * rows_taken(problem, input_features(problem.X)) * d * d +
+  const double sums = 2.0 * rows_taken(problem, features) * d * d +
                       renewals * 2.0 * rows_taken(problem, problem.likelihood->classes()) * classes * classes;
   const double setup = sums + eigen_work * (d * d * d + renewals * factors * factors * factors);
   const double apply = 2.0 * 4.0 * d * factors * (d + factors);
-  return problem.likelihood->classes() <= most_classes && setup <= share_of_setup * product &&
-         apply <= share_of_product * product;
+  return setup <= share_of_setup * product && apply <= share_of_product * product;
 }
 
 Kronecker::Kronecker(const Problem& problem)

@@ -9,6 +9,16 @@
 #include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
+
+/// Scratch of one block: largest predictor and sum of exponentials of each row.
+struct Scales {
+  explicit Scales(Index count) : maxima(count), sums(count) {}
+
+  Eigen::ArrayXd log_sums() const { return maxima + sums.log(); }
+
+  Eigen::ArrayXd maxima, sums;
+};
+
 namespace {
 
 using Row = Eigen::Map<Eigen::ArrayXd>;
@@ -23,15 +33,6 @@ void check_weights(const double* weights, Index rows) {
             ", expected a finite number >= 0");
   }
 }
-
-/// Scratch of one block: largest predictor and sum of exponentials of each row.
-struct Scales {
-  explicit Scales(Index count) : maxima(count), sums(count) {}
-
-  Eigen::ArrayXd log_sums() const { return maxima + sums.log(); }
-
-  Eigen::ArrayXd maxima, sums;
-};
 
 /// Replaces u by exp(u - maximum of its row). The exponential runs over the whole block at once: short rows would leave
 /// its vectors half empty.
@@ -161,20 +162,25 @@ double Softmax::residual(Index first, Index count, double* u) const {
   return loss;
 }
 
-LinePoint Softmax::line(Index first, Index count, double* u, const double* du) const {
-  Scales scales(count);
-  LinePoint point;
-  for (Index k = 0; k < count; ++k) point.value -= weight(first + k) * target_dot(first + k, u + k * classes_);
-  exponentials(count, classes_, u, scales);
+template <class T>
+void Softmax::add_line(Index first, Index count, const T* e, const T* du, Scales& scales, LinePoint& point) const {
   for (Index k = 0; k < count; ++k) {
-    const double* const direction = du + k * classes_;
-    const Moments moments = moments_about(classes_, u + k * classes_, direction, target_dot(first + k, direction));
+    const T* const direction = du + k * classes_;
+    const Moments moments = moments_about(classes_, e + k * classes_, direction, target_dot(first + k, direction));
     scales.sums[k] = moments.sum;
     point.slope += weight(first + k) * moments.mean();
     point.curvature += weight(first + k) * moments.variance();
   }
   const Eigen::ArrayXd log_sums = scales.log_sums();
   for (Index k = 0; k < count; ++k) point.value += weight(first + k) * log_sums[k];
+}
+
+LinePoint Softmax::line(Index first, Index count, double* u, const double* du) const {
+  Scales scales(count);
+  LinePoint point;
+  for (Index k = 0; k < count; ++k) point.value -= weight(first + k) * target_dot(first + k, u + k * classes_);
+  exponentials(count, classes_, u, scales);
+  add_line(first, count, static_cast<const double*>(u), du, scales, point);
   return point;
 }
 
@@ -225,15 +231,7 @@ LinePoint Softmax::single_line(Index first, Index count, const double* u, double
     point.value -= weight(i) * (target_dot(i, from) + step * target_dot(i, direction));
   }
   exponentials(count * classes_, e.data());
-  for (Index k = 0; k < count; ++k) {
-    const Moments moments =
-        moments_about(classes_, e.data() + k * classes_, du + k * classes_, target_dot(first + k, du + k * classes_));
-    scales.sums[k] = moments.sum;
-    point.slope += weight(first + k) * moments.mean();
-    point.curvature += weight(first + k) * moments.variance();
-  }
-  const Eigen::ArrayXd log_sums = scales.log_sums();
-  for (Index k = 0; k < count; ++k) point.value += weight(first + k) * log_sums[k];
+  add_line(first, count, static_cast<const float*>(e.data()), du, scales, point);
   return point;
 }
 

@@ -49,6 +49,7 @@ struct SparseView {
 template <class T>
 struct AlignedAllocator {
   using value_type = T;
+
   AlignedAllocator() = default;
   template <class U>
   AlignedAllocator(const AlignedAllocator<U>&) {}

@@ -1,6 +1,6 @@
 // Memory for large arrays: on borders of cache lines, in huge pages where the system has them.
 //
-// Gathers touch rows all over an array; with pages of 4 kB most of them would miss the processor's table of pages, and
+// Gathers touch rows all over an array; with pages of 4 kB many of them would miss the processor's table of pages, and
 // every new array would cost a fault for each of its pages.
 #pragma once
 

@@ -5,7 +5,7 @@
 // z_i^T) (x) (R^T H R), H = sum of H_i: in the eigenvectors of both factors it is diagonal. Intercepts have 1 + sigma2
 // H_cc. Both means come from some of the rows only.
 //
-// It halves the iterations where features are few (CLEF: from 70 to 45 flat, from 82 to 46 with the tree). On text,
+// It halves the iterations where features are few (CLEF: from 70 to 43 flat, from 82 to 44 with the tree). On text,
 // with leading singular vectors for the first factor, it did not help: with little regularization the rows that matter
 // to a pair of classes are far from the mean.
 #pragma once

@@ -48,7 +48,7 @@ class Likelihood {
   virtual double single_residual(Index first, Index count, const double* u, float* out) const;
   virtual LinePoint single_line(Index first, Index count, const double* u, double step, const float* du) const;
 
-  /// Replaces predictors u by the state that the three functions below need (for softmax the probabilities).
+  /// Replaces predictors u by the state that the four functions below need (for softmax the probabilities).
   virtual void curve(Index first, Index count, double* u) const = 0;
 
   /// x <- V x and x <- V^T x, where V V^T is the Hessian of f, block diagonal with a C x C block per row.

@@ -11,6 +11,8 @@
 
 namespace taxolearn {
 
+struct Scales;  // largest predictors and sums of exponentials of some rows
+
 /// Replaces each of count rows of length classes by its softmax.
 void softmax_rows(Index count, Index classes, double* u);
 
@@ -44,6 +46,10 @@ class Softmax final : public Likelihood {
   double weight(Index i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }
   template <class T>
   double target_dot(Index i, const T* x) const;
+
+  /// Adds what rows with exponentials e, of predictors less their maxima, have beyond the targets' part.
+  template <class T>
+  void add_line(Index first, Index count, const T* e, const T* du, Scales& scales, LinePoint& point) const;
 
   Softmax() = default;
 
