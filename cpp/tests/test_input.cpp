@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "problems.hpp"
 
 using namespace taxolearn;
@@ -63,6 +65,27 @@ TEST_CASE("project_columns adds X^T S to the columns asked for and to no other")
           CHECK(identical(others, start));
           CHECK(W.padding_untouched());
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("project_sparse is X^T S, with the same bits on any number of threads") {
+  for (const Index columns : {1, 7, 300}) {  // the last has two panels
+    const Inputs inputs(90, 41, 5, 4);
+    const MatrixXd S = Random(5).matrix(90, columns);
+    const Padded<double> padded(S);
+    for (const InputView& X : inputs.views) {
+      if (!is_sparse(X)) continue;
+      MatrixXd first;
+      for (const int threads : {1, 2, 3, 64}) {
+        Padded<double> W(MatrixXd::Constant(41, columns, std::nan("")));
+        project_sparse(X, padded.view(), W.view(), Execution{threads, nullptr});
+        const MatrixXd answer = dense(W.view());
+        CHECK(relative_error(answer, inputs.X.transpose() * S) < 1e-14);
+        CHECK(W.padding_untouched());
+        if (threads == 1) first = answer;
+        CHECK(identical(answer, first));
       }
     }
   }

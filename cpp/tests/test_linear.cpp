@@ -14,8 +14,6 @@ constexpr double variance = 0.625;
 const Execution one{1, nullptr};
 const Execution two{2, nullptr};
 
-bool is_sparse(const InputView& X) { return X.index() < 4; }
-
 std::vector<LinearAlgorithm> algorithms(const InputView& X) {
   return {is_sparse(X) ? LinearAlgorithm::sparse : LinearAlgorithm::dense, LinearAlgorithm::stored};
 }

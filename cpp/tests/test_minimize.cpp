@@ -203,6 +203,20 @@ TEST_CASE("L-BFGS on slots takes the steps of the two-loop recursion on vectors"
   }
 }
 
+TEST_CASE("conjugate gradients on a quadratic take no more iterations than there are dimensions") {
+  const auto A = random_design(40, 4);
+  for (const bool known : {false, true}) {
+    PlainSpace space(A, squared, nonlinear_cg_slots);
+    MinimizeSettings settings;
+    settings.tolerance = 1e-10;
+    settings.quadratic = known;
+    const MinimizeResult result = nonlinear_cg(space, settings, ignore);
+    CHECK(result.status == Status::converged);
+    CHECK(result.iterations <= 4);
+    CHECK(space.lines == (known ? 1 : 2) * result.iterations);
+  }
+}
+
 TEST_CASE("minimizers stop after the iterations allowed") {
   for (const Solver& solver : solvers) {
     for (const int iterations : {0, 1, 4}) {

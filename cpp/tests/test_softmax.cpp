@@ -143,8 +143,26 @@ TEST_CASE("V V^T is the Hessian, V^T its transpose, and the diagonal that of V^T
     // All rows in one call, by the dot-product test.
     Matrix<double> x = as_matrix(random.matrix(n, classes)), y = as_matrix(random.matrix(n, classes));
     const MatrixXd x_before = rows_of(x), y_before = rows_of(y);
+    const Matrix<double> a = x, b = y;
     likelihood.root(0, n, state.data(), x.data());
     likelihood.root_transposed(0, n, state.data(), y.data());
+    Matrix<double> product = b, plain = b;
+    likelihood.hessian(0, n, state.data(), product.data());
+    likelihood.Likelihood::hessian(0, n, state.data(), plain.data());
+    const MatrixXd expected =
+        (pi.array() * (y_before.array().colwise() - (pi.array() * y_before.array()).rowwise().sum())).colwise() *
+        oracle.s.array();
+    CHECK(relative_error(rows_of(product), expected) < 1e-14);
+    CHECK(relative_error(rows_of(plain), expected) < 1e-14);
+    const LinePoint line = likelihood.hessian_line(0, n, state.data(), a.data(), b.data());
+    const LinePoint plain_line = likelihood.Likelihood::hessian_line(0, n, state.data(), a.data(), b.data());
+    CHECK(line.slope == doctest::Approx((x_before.array() * expected.array()).sum()).epsilon(1e-12));
+    CHECK(line.curvature == doctest::Approx((y_before.array() * expected.array()).sum()).epsilon(1e-12));
+    CHECK(likelihood.hessian_line(0, n, state.data(), b.data(), a.data()).value ==
+          doctest::Approx(0.5 * line.curvature).epsilon(1e-12));
+    CHECK(plain_line.value == doctest::Approx(line.value).epsilon(1e-12));
+    CHECK(plain_line.slope == doctest::Approx(line.slope).epsilon(1e-12));
+    CHECK(plain_line.curvature == doctest::Approx(line.curvature).epsilon(1e-12));
     CHECK((rows_of(x).array() * y_before.array()).sum() ==
           doctest::Approx((x_before.array() * rows_of(y).array()).sum()).epsilon(1e-12));
   }

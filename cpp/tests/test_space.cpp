@@ -115,6 +115,33 @@ TEST_CASE_TEMPLATE("a space does what dense weights do", Space, CoefficientSpace
   }
 }
 
+TEST_CASE_TEMPLATE("a point is scaled to where the objective is least", Space, CoefficientSpace<float>,
+                   CoefficientSpace<double>, WeightSpace<float>, WeightSpace<double>) {
+  const double error = error_of(static_cast<const Space*>(nullptr));
+  for (const int view : {2, 5}) {
+    const Example example(37, 20, 2.0, view);
+    const DenseProblem& oracle = example.oracle;
+    Result result;
+    Space space(example.problem, slots, one, result);
+    start(space, example);
+    const int products = result.products;
+    space.rescale();
+    CHECK(result.products == products);
+    const MatrixXd W = point_of(space, example);
+    const double factor = dot(W, example.W) / example.W.squaredNorm();
+    CHECK(relative_error(W, factor * example.W) < error);
+    CHECK(relative_error(dense(space.predictors().view()), times(oracle.Z, W)) < error);
+    CHECK(std::abs(factor - 1.0) > 0.1);  // else this would show nothing
+    CHECK(std::abs(dot(oracle.gradient(W), W)) < 0.02 * std::abs(dot(oracle.gradient(example.W), example.W)));
+    CHECK(space.advance(0.0, 1) == doctest::Approx(oracle.objective(W)).epsilon(error));
+
+    space.start_at_zero();
+    space.rescale();
+    CHECK(point_of(space, example).norm() == 0.0);
+    CHECK(space.advance(0.0, 1) == doctest::Approx(oracle.objective(MatrixXd::Zero(21, classes))).epsilon(error));
+  }
+}
+
 TEST_CASE_TEMPLATE("a space gives the same bits on two threads", Space, CoefficientSpace<float>,
                    CoefficientSpace<double>, WeightSpace<float>, WeightSpace<double>) {
   for (const int view : {2, 5}) {

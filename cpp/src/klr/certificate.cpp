@@ -10,11 +10,15 @@
 namespace taxolearn {
 namespace {
 
-/// out (d x C) = Z^T S.
-void project(FeatureOperator<double>& features, const Matrix<double>& S, Matrix<double>& out,
-             const Execution& execution) {
-  out = Matrix<double>(features.features(), S.cols());
-  features.project(S.view(), out.view(), execution);
+/// X^T S, d x C.
+Matrix<double> project(const InputView& X, const Matrix<double>& S, const Execution& execution) {
+  auto out = Matrix<double>::uninitialised(input_features(X), S.cols());
+  if (is_sparse(X)) {
+    project_sparse(X, S.view(), out.view(), execution);
+  } else {
+    make_linear_features<double>(X, 1.0, execution)->project(S.view(), out.view(), execution);
+  }
+  return out;
 }
 
 void scale(double factor, Matrix<double>& matrix, const Execution& execution) {
@@ -88,8 +92,41 @@ std::vector<Expansion> expand(const Problem& problem, const Matrix<double>& alph
   return out;
 }
 
-void conclude_with_kernels(const Problem& problem, const Matrix<double>& alpha, Result& result,
-                           const Execution& execution) {
+/// g . K g, with products as precise as the operator's: of a small number a few digits are enough.
+template <class T>
+double squared_norm(const Problem& problem, Operator<T>& linear, const Matrix<double>& g, const Execution& execution) {
+  Buffer<T> vector(static_cast<std::size_t>(g.size())), image(vector.size());
+  convert(g.data(), vector.data(), g.size(), execution);
+  KernelProduct<T>(problem, {&linear}).apply(vector.data(), image.data(), execution);
+  return dot(vector.data(), image.data(), g.size(), execution);
+}
+
+}  // namespace
+
+template <class T>
+void conclude(const Problem& problem, Operator<T>& linear, const Matrix<double>& alpha, Result& result,
+              const Execution& execution) {
+  result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
+  column_sums(alpha.view(), result.intercepts.data(), execution);
+  for (double& value : result.intercepts) value *= problem.sigma2;
+  {
+    Matrix<double> storage;
+    Matrix<double> scaled = coupled(problem, alpha, storage, execution);
+    scale(problem.variance, scaled, execution);
+    result.weights = project(problem.X, scaled, execution);
+  }
+  Matrix<double> gradient = predictors(problem, result, execution);
+  const double square = dot(alpha.data(), gradient.data(), alpha.size(), execution);
+  const double loss = to_residual(problem, gradient, execution);
+  axpy(1.0, alpha.data(), gradient.data(), alpha.size(), execution);
+  result.products += 2;
+  set_gap(result, loss + 0.5 * square, 0.5 * squared_norm(problem, linear, gradient, execution));
+}
+
+template void conclude(const Problem&, Operator<float>&, const Matrix<double>&, Result&, const Execution&);
+template void conclude(const Problem&, Operator<double>&, const Matrix<double>&, Result&, const Execution&);
+
+void conclude(const Problem& problem, const Matrix<double>& alpha, Result& result, const Execution& execution) {
   result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
   column_sums(alpha.view(), result.intercepts.data(), execution);
   for (double& value : result.intercepts) value *= problem.sigma2;
@@ -108,36 +145,6 @@ void conclude_with_kernels(const Problem& problem, const Matrix<double>& alpha, 
   Matrix<double> image(alpha.rows(), alpha.cols());
   product.apply(gradient.data(), image.data(), execution);
   const double gradient_square = dot(gradient.data(), image.data(), alpha.size(), execution);
-  result.products += 2;
-  set_gap(result, loss + 0.5 * square, 0.5 * gradient_square);
-}
-
-}  // namespace
-
-void conclude(const Problem& problem, const Matrix<double>& alpha, Result& result, const Execution& execution) {
-  if (problem.kernels != nullptr) {
-    conclude_with_kernels(problem, alpha, result, execution);
-    return;
-  }
-  result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
-  column_sums(alpha.view(), result.intercepts.data(), execution);
-  for (double& value : result.intercepts) value *= problem.sigma2;
-  const auto features = make_linear_features<double>(problem.X, problem.variance, execution);
-  {
-    Matrix<double> storage;
-    Matrix<double> scaled = coupled(problem, alpha, storage, execution);
-    scale(std::sqrt(problem.variance), scaled, execution);
-    project(*features, scaled, result.weights, execution);
-  }
-
-  Matrix<double> gradient = predictors(problem, result, execution);
-  const double square = dot(alpha.data(), gradient.data(), alpha.size(), execution);
-  const double loss = to_residual(problem, gradient, execution);
-  axpy(1.0, alpha.data(), gradient.data(), alpha.size(), execution);
-
-  Matrix<double> image(gradient.rows(), gradient.cols());
-  KernelProduct<double>(problem, {features.get()}).apply(gradient.data(), image.data(), execution);
-  const double gradient_square = dot(gradient.data(), image.data(), gradient.size(), execution);
   result.products += 2;
   set_gap(result, loss + 0.5 * square, 0.5 * gradient_square);
 }
@@ -165,8 +172,8 @@ void conclude(const Problem& problem, const Buffer<double>& point, Result& resul
 
   Matrix<double> residual = predictors(problem, result, execution);
   const double loss = to_residual(problem, residual, execution);
-  Matrix<double> sums;
-  project(*make_linear_features<double>(problem.X, problem.variance, execution), residual, sums, execution);
+  Matrix<double> sums = project(problem.X, residual, execution);
+  scale(root, sums, execution);
   // |W + Z^T r R|^2
   double gradient_square = parallel_sum<double>(row_blocks(d, factors), execution, [&](Index first, Index count) {
     thread_local Buffer<double> block;
@@ -198,8 +205,8 @@ void conclude(const Problem& problem, const Buffer<double>& point, Result& resul
 Buffer<double> weights_of(const Problem& problem, const Matrix<double>& alpha, const Execution& execution) {
   const Index d = input_features(problem.X);
   const Index factors = factor_count(problem);
-  Matrix<double> sums;
-  project(*make_linear_features<double>(problem.X, problem.variance, execution), alpha, sums, execution);
+  Matrix<double> sums = project(problem.X, alpha, execution);
+  scale(std::sqrt(problem.variance), sums, execution);
   Buffer<double> point(static_cast<std::size_t>(d * factors + alpha.cols()));
   for_row_blocks(d, factors, execution, [&](Index first, Index count) {
     double* const to = point.data() + first * factors;

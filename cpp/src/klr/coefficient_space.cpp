@@ -67,6 +67,15 @@ void CoefficientSpace<T>::start_at_zero() {
 }
 
 template <class T>
+void CoefficientSpace<T>::rescale() {
+  direction_ = 0;
+  convert(this->u_.data(), images_[0].data(), this->u_.size(), this->execution_);
+  const double factor = this->best_factor(dot(alpha_.data(), this->u_.data(), alpha_.size(), this->execution_));
+  axpy(factor - 1.0, images_[0].data(), this->u_.data(), alpha_.size(), this->execution_);
+  for (Index k = 0; k < alpha_.size(); ++k) alpha_.data()[k] *= factor;
+}
+
+template <class T>
 double CoefficientSpace<T>::advance(double step, int slot) {
   const T* const direction = coefficients_[static_cast<std::size_t>(direction_)].data();
   T* const out = coefficients_[static_cast<std::size_t>(slot)].data();

@@ -1,5 +1,7 @@
 #include "predictor_space.hpp"
 
+#include <cmath>
+
 namespace taxolearn {
 
 template <class T>
@@ -40,6 +42,26 @@ LineValue PredictorSpace<T>::line(double step) {
   point.slope = loss.slope + point_direction_ + step * direction_square_;
   point.curvature = loss.curvature + direction_square_;
   return point;
+}
+
+template <class T>
+double PredictorSpace<T>::best_factor(double square) {
+  constexpr int evaluations = 10;
+  constexpr double enough = 0.01;
+  point_square_ = point_direction_ = direction_square_ = square;
+  double low = -1.0;  // factors are from 0 to 2
+  double high = 1.0;
+  double step = 0.0;
+  for (int k = 0; k < evaluations; ++k) {
+    const LineValue point = line(step);
+    (point.slope < 0.0 ? low : high) = step;
+    double next = step - point.slope / point.curvature;
+    if (!(next > low && next < high)) next = 0.5 * (low + high);
+    const double change = next - step;
+    step = next;
+    if (std::abs(change) < enough) break;
+  }
+  return 1.0 + step;
 }
 
 template class PredictorSpace<float>;

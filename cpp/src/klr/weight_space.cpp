@@ -99,6 +99,14 @@ void WeightSpace<T>::start_at_zero() {
 }
 
 template <class T>
+void WeightSpace<T>::rescale() {
+  convert(this->u_.data(), image_.data(), this->u_.size(), this->execution_);
+  const double factor = this->best_factor(dot(W_.data(), W_.data(), static_cast<Index>(W_.size()), this->execution_));
+  axpy(factor - 1.0, image_.data(), this->u_.data(), this->u_.size(), this->execution_);
+  for (double& value : W_) value *= factor;
+}
+
+template <class T>
 double WeightSpace<T>::advance(double step, int slot) {
   const Index size = static_cast<Index>(W_.size());
   if (step != 0.0) axpy(step, slots_[static_cast<std::size_t>(direction_)].data(), W_.data(), size, this->execution_);

@@ -22,4 +22,21 @@ LinePoint Likelihood::single_line(Index first, Index count, const double* u, dou
   return line(first, count, moved.data(), direction.data());
 }
 
+void Likelihood::hessian(Index first, Index count, const double* state, double* x) const {
+  root_transposed(first, count, state, x);
+  root(first, count, state, x);
+}
+
+LinePoint Likelihood::hessian_line(Index first, Index count, const double* state, const double* u,
+                                   const double* du) const {
+  const Index size = count * classes();
+  thread_local Buffer<double> point, direction;
+  point.assign(u, u + size);
+  direction.assign(du, du + size);
+  root_transposed(first, count, state, point.data());
+  root_transposed(first, count, state, direction.data());
+  return {0.5 * dot_block(point.data(), point.data(), size), dot_block(direction.data(), point.data(), size),
+          dot_block(direction.data(), direction.data(), size)};
+}
+
 }  // namespace taxolearn

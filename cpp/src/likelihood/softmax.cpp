@@ -257,6 +257,32 @@ void Softmax::root_transposed(Index first, Index count, const double* state, dou
   }
 }
 
+void Softmax::hessian(Index first, Index count, const double* state, double* x) const {
+  for (Index k = 0; k < count; ++k) {
+    const ConstRow pi(state + k * classes_, classes_);
+    Row row(x + k * classes_, classes_);
+    const double mean = (pi * row).sum();
+    row = weight(first + k) * pi * (row - mean);
+  }
+}
+
+LinePoint Softmax::hessian_line(Index first, Index count, const double* state, const double* u,
+                                const double* du) const {
+  LinePoint point;
+  for (Index k = 0; k < count; ++k) {
+    const ConstRow pi(state + k * classes_, classes_);
+    const ConstRow at(u + k * classes_, classes_);
+    const ConstRow direction(du + k * classes_, classes_);
+    const double mean = (pi * at).sum();
+    const double mean_direction = (pi * direction).sum();
+    const double s = weight(first + k);
+    point.value += 0.5 * s * (pi * (at - mean).square()).sum();
+    point.slope += s * (pi * (at - mean) * (direction - mean_direction)).sum();
+    point.curvature += s * (pi * (direction - mean_direction).square()).sum();
+  }
+  return point;
+}
+
 void Softmax::root_diagonal(Index first, Index count, const double* state, double* out) const {
   for (Index k = 0; k < count; ++k) {
     const ConstRow pi(state + k * classes_, classes_);

@@ -2,7 +2,9 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <cassert>
 #include <type_traits>
+#include <vector>
 
 #include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/base/product.hpp"
@@ -27,6 +29,8 @@ void for_columns(Index count, const Body& body) {
 }
 
 constexpr Index features_per_tile = 256;
+constexpr Index parts_per_thread = 2;
+constexpr Index panel_columns = 256;
 constexpr Index many_columns = 128;
 
 template <int Width>
@@ -113,6 +117,47 @@ void project(const DenseView<const T>& X, Index first, const DenseView<const dou
               block(W, 0, W.rows, column, count));
 }
 
+/// Rows of W are shared out: each task takes from every row of X the entries of its features, which are neighbours
+/// because indices are sorted, and goes over the columns in panels that its part of W has room for in a cache.
+template <class V, class I>
+void project(const SparseView<V, I>& X, const DenseView<const double>& S, const DenseView<double>& W,
+             const Execution& execution) {
+  const Blocks features(W.rows, (W.rows + parts_per_thread * execution.threads - 1) /
+                                    std::max<Index>(parts_per_thread * execution.threads, 1));
+  parallel_for(features.number(), execution, [&](Index part) {
+    const Index begin = features.first(part);
+    const Index end = begin + features.length(part);
+    std::vector<std::pair<I, I>> ranges;
+    ranges.reserve(static_cast<std::size_t>(X.rows));
+    for (Index i = 0; i < X.rows; ++i) {
+      const I* const last = X.columns + X.offsets[i + 1];
+      const I* const from = std::lower_bound(X.columns + X.offsets[i], last, static_cast<I>(begin));
+      ranges.emplace_back(static_cast<I>(from - X.columns),
+                          static_cast<I>(std::lower_bound(from, last, static_cast<I>(end)) - X.columns));
+    }
+    for (Index j = begin; j < end; ++j) std::fill(W.row(j), W.row(j) + W.cols, 0.0);
+    const Blocks panels(W.cols, panel_columns);
+    for (Index panel = 0; panel < panels.number(); ++panel) {
+      const Index column = panels.first(panel);
+      for (Index i = 0; i < X.rows; ++i) {
+        const auto [from, to] = ranges[static_cast<std::size_t>(i)];
+        for_columns(panels.length(panel), [&, first = from, last = to](auto width, Index at) {
+          const Eigen::Array<double, width(), 1> row = ConstPiece<width()>(S.row(i) + column + at);
+          for (I k = first; k < last; ++k) {
+            Piece<width()>(W.row(static_cast<Index>(X.columns[k])) + column + at) +=
+                static_cast<double>(X.values[k]) * row;
+          }
+        });
+      }
+    }
+  });
+}
+
+template <class T>
+void project(const DenseView<const T>&, const DenseView<const double>&, const DenseView<double>&, const Execution&) {
+  assert(false && "sparse inputs expected");
+}
+
 template <class V, class I>
 void norms(const SparseView<V, I>& X, double* out) {
   for (Index i = 0; i < X.rows; ++i) {
@@ -145,6 +190,8 @@ Index entries(const DenseView<const T>& X) {
 
 }  // namespace
 
+bool is_sparse(const InputView& X) { return X.index() < 4; }
+
 Index input_rows(const InputView& X) {
   return std::visit([](const auto& x) { return x.rows; }, X);
 }
@@ -167,6 +214,10 @@ void expand_rows(const InputView& X, Index first, DenseView<const float> W, Dens
 void project_columns(const InputView& X, Index first, DenseView<const double> S, Index column, Index count,
                      DenseView<double> W) {
   std::visit([&](const auto& x) { project(x, first, S, column, count, W); }, X);
+}
+
+void project_sparse(const InputView& X, DenseView<const double> S, DenseView<double> W, const Execution& execution) {
+  std::visit([&](const auto& x) { project(x, S, W, execution); }, X);
 }
 
 void squared_norms(const InputView& X, double* out) {

@@ -36,8 +36,6 @@ constexpr T cancellation = static_cast<T>(sizeof(T) == sizeof(float) ? 1e-3 : 1e
 template <class T>
 constexpr T underflow = static_cast<T>(1e4) * std::numeric_limits<T>::min();
 
-bool is_sparse(const InputView& X) { return X.index() < 4; }
-
 /// body(column, value) for every entry of a row; duplicates of a sparse row are added up first.
 template <class V, class I, class Body>
 void for_entries(const SparseView<V, I>& X, Index row, const Body& body) {

@@ -19,8 +19,6 @@ constexpr Index rows_per_block = 256;
 constexpr Index sparse_break_even = 10;
 constexpr Index dense_break_even = 2;
 
-bool is_sparse(const InputView& X) { return X.index() < 4; }
-
 }  // namespace
 
 template <class T>

@@ -41,8 +41,7 @@ void to_minus_hessian_product(const Likelihood& likelihood, const Matrix<double>
   parallel_for(blocks.number(), execution, [&](Index block) {
     const Index first = blocks.first(block);
     const Index count = blocks.length(block);
-    likelihood.root_transposed(first, count, state.row(first), x.row(first));
-    likelihood.root(first, count, state.row(first), x.row(first));
+    likelihood.hessian(first, count, state.row(first), x.row(first));
     std::transform(x.row(first), x.row(first) + count * x.cols(), x.row(first), [](double value) { return -value; });
   });
 }
@@ -270,7 +269,10 @@ template <class Space>
 void FoldFits<T>::fit(Space& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
                       const Execution& execution) const {
   const Stopwatch watch(outcome.fit_seconds);
-  if (!before.empty()) start(space, before);
+  if (!before.empty()) {
+    start(space, before);
+    space.rescale();
+  }
   note(lbfgs(space, minimize_settings(problem, settings_.tolerance), report(outcome, execution)), outcome.gap, outcome);
   outcome.fit = point_of(space);
 }
@@ -285,8 +287,9 @@ void FoldFits<T>::solve(Space& space, const Problem& problem, const Buffer<doubl
   } else {
     start(space, before);
   }
-  note(lbfgs(space, minimize_settings(problem, settings_.adjoint_tolerance), report(outcome, execution)),
-       outcome.adjoint_gap, outcome);
+  MinimizeSettings settings = minimize_settings(problem, settings_.adjoint_tolerance);
+  settings.quadratic = true;
+  note(nonlinear_cg(space, settings, report(outcome, execution)), outcome.adjoint_gap, outcome);
   outcome.adjoint = point_of(space);
 }
 

@@ -36,8 +36,7 @@ double QuadraticLikelihood::residual(Index first, Index count, double* u) const 
   thread_local Buffer<double> before;
   const Index size = count * classes();
   before.assign(u, u + size);
-  curved_.root_transposed(first, count, state_.row(first), u);
-  curved_.root(first, count, state_.row(first), u);
+  curved_.hessian(first, count, state_.row(first), u);
   const double* const c = c_.row(first);
   const double value = 0.5 * dot_block(before.data(), u, size) - dot_block(before.data(), c, size);
   axpy_block(-1.0, c, u, size);
@@ -45,18 +44,11 @@ double QuadraticLikelihood::residual(Index first, Index count, double* u) const 
 }
 
 LinePoint QuadraticLikelihood::line(Index first, Index count, double* u, const double* du) const {
-  thread_local Buffer<double> direction;
   const Index size = count * classes();
-  direction.assign(du, du + size);
   const double* const c = c_.row(first);
-  LinePoint point;
-  point.value = row_constant_ * static_cast<double>(count) - dot_block(u, c, size);
-  point.slope = -dot_block(du, c, size);
-  curved_.root_transposed(first, count, state_.row(first), u);
-  curved_.root_transposed(first, count, state_.row(first), direction.data());
-  point.value += 0.5 * dot_block(u, u, size);
-  point.slope += dot_block(u, direction.data(), size);
-  point.curvature = dot_block(direction.data(), direction.data(), size);
+  LinePoint point = curved_.hessian_line(first, count, state_.row(first), u, du);
+  point.value += row_constant_ * static_cast<double>(count) - dot_block(u, c, size);
+  point.slope -= dot_block(du, c, size);
   return point;
 }
 

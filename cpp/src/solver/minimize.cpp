@@ -128,11 +128,8 @@ MinimizeResult start(SearchSpace& space, Gram& gram, int gradient) {
   return result;
 }
 
-/// Line search along the direction, move, new gradient: the part that both methods share. False if no step
-/// was found.
-bool take_step(SearchSpace& space, Gram& gram, double slope, double first_step, int gradient, double& step,
-               MinimizeResult& result) {
-  step = line_search(space, slope, first_step);
+/// Move along the direction and take the new gradient: the part that both methods share. False if there is no step.
+bool take_step(SearchSpace& space, Gram& gram, double step, int gradient, MinimizeResult& result) {
   if (step == 0.0) return false;
   result.objective = space.advance(step, gradient);
   gram.measure(space, gradient);
@@ -232,10 +229,9 @@ MinimizeResult lbfgs(SearchSpace& space, const MinimizeSettings& settings, const
     space.combine(c, direction);
     gram.combine(direction, c);
     if (static_cast<int>(pairs.size()) == m) pairs.pop_front();
-    double step = 0.0;
     const bool scaled = !pairs.empty() || space.has_hessian();
-    const double first_step = scaled ? 1.0 : -slope / space.line(0.0).curvature;
-    if (!take_step(space, gram, slope, first_step, next, step, result)) {
+    const double step = line_search(space, slope, scaled ? 1.0 : -slope / space.line(0.0).curvature);
+    if (!take_step(space, gram, step, next, result)) {
       result.status = Status::stalled;
       return result;
     }
@@ -267,9 +263,9 @@ MinimizeResult nonlinear_cg(SearchSpace& space, const MinimizeSettings& settings
     }
     space.combine(c, direction);
     gram.combine(direction, c);
-    const double first_step = -slope / space.line(0.0).curvature;
-    double step = 0.0;
-    if (!take_step(space, gram, slope, first_step, previous, step, result)) {
+    const double newton_step = -slope / space.line(0.0).curvature;
+    const double step = settings.quadratic ? newton_step : line_search(space, slope, newton_step);
+    if (!take_step(space, gram, step, previous, result)) {
       result.status = Status::stalled;
       return result;
     }

@@ -79,6 +79,15 @@ class Matrix {
   Matrix() = default;
   Matrix(Index rows, Index cols) : rows_(rows), cols_(cols), data_(static_cast<std::size_t>(rows * cols), T(0)) {}
 
+  /// Elements start as whatever is there.
+  static Matrix uninitialised(Index rows, Index cols) {
+    Matrix out;
+    out.rows_ = rows;
+    out.cols_ = cols;
+    out.data_.resize(static_cast<std::size_t>(rows * cols));
+    return out;
+  }
+
   Index rows() const { return rows_; }
   Index cols() const { return cols_; }
   Index size() const { return rows_ * cols_; }

@@ -28,6 +28,9 @@ class PredictorSpace : public SearchSpace {
 
   virtual const T* image() const = 0;  ///< of the direction, n x C
 
+  /// The factor of the point, from 0 to 2, at which the objective is least. The point must be the direction.
+  double best_factor(double square);
+
   /// Moves the predictors by step times the image of the direction; residuals there, block by block: body(first
   /// element, number of elements, residual). Returns the sum of the losses and of what the body returns.
   template <class Body>
@@ -54,6 +57,9 @@ class CoefficientSpace final : public PredictorSpace<T> {
   /// Moves to the given coefficients (n x C): one product.
   void start(const Matrix<double>& coefficients);
   void start_at_zero();
+
+  /// Scales the point so that the objective is least: no product.
+  void rescale();
   Matrix<double>& coefficients() { return alpha_; }
 
   double advance(double step, int slot) override;
@@ -100,6 +106,9 @@ class WeightSpace final : public PredictorSpace<T> {
   /// Moves to the given weights, W (d x columns of R) followed by b (C): half a product.
   void start(Buffer<double>&& weights);
   void start_at_zero();
+
+  /// Scales the point so that the objective is least: no product.
+  void rescale();
   Buffer<double>& weights() { return W_; }
 
   double advance(double step, int slot) override;

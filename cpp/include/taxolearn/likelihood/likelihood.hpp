@@ -48,12 +48,19 @@ class Likelihood {
   virtual double single_residual(Index first, Index count, const double* u, float* out) const;
   virtual LinePoint single_line(Index first, Index count, const double* u, double step, const float* du) const;
 
-  /// Replaces predictors u by the state that the four functions below need (for softmax the probabilities).
+  /// Replaces predictors u by the state that the functions below need (for softmax the probabilities).
   virtual void curve(Index first, Index count, double* u) const = 0;
 
   /// x <- V x and x <- V^T x, where V V^T is the Hessian of f, block diagonal with a C x C block per row.
   virtual void root(Index first, Index count, const double* state, double* x) const = 0;
   virtual void root_transposed(Index first, Index count, const double* state, double* x) const = 0;
+
+  /// x <- V V^T x. By default through the two functions above.
+  virtual void hessian(Index first, Index count, const double* state, double* x) const;
+
+  /// 1/2 u . V V^T u, du . V V^T u and du . V V^T du, as the derivatives of a line.
+  virtual LinePoint hessian_line(Index first, Index count, const double* state, const double* u,
+                                 const double* du) const;
 
   /// out = diagonal of V^T V.
   virtual void root_diagonal(Index first, Index count, const double* state, double* out) const = 0;

@@ -38,6 +38,9 @@ class Softmax final : public Likelihood {
   void curve(Index first, Index count, double* u) const override;
   void root(Index first, Index count, const double* state, double* x) const override;
   void root_transposed(Index first, Index count, const double* state, double* x) const override;
+  void hessian(Index first, Index count, const double* state, double* x) const override;
+  LinePoint hessian_line(Index first, Index count, const double* state, const double* u,
+                         const double* du) const override;
   void root_diagonal(Index first, Index count, const double* state, double* out) const override;
   void add_hessian(Index first, Index count, const double* state, double* out) const override;
   std::unique_ptr<Likelihood> gather(const std::vector<Index>& rows, const std::vector<double>& factors) const override;

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "taxolearn/base/matrix.hpp"
+#include "taxolearn/base/parallel.hpp"
 
 namespace taxolearn {
 
@@ -15,6 +16,7 @@ using InputView =
     std::variant<SparseView<float, std::int32_t>, SparseView<float, std::int64_t>, SparseView<double, std::int32_t>,
                  SparseView<double, std::int64_t>, DenseView<const float>, DenseView<const double>>;
 
+bool is_sparse(const InputView& X);
 Index input_rows(const InputView& X);
 Index input_features(const InputView& X);
 
@@ -29,6 +31,10 @@ void expand_rows(const InputView& X, Index first, DenseView<const float> W, Dens
 /// Serial; calls on different columns may run at the same time.
 void project_columns(const InputView& X, Index first, DenseView<const double> S, Index column, Index count,
                      DenseView<double> W);
+
+/// W = X^T S, with S (n x C) and W (d x C), for sparse X whose rows are sorted by column. Needs no copy of X; the same
+/// bits for any number of threads.
+void project_sparse(const InputView& X, DenseView<const double> S, DenseView<double> W, const Execution& execution);
 
 /// out[i] = |x_i|^2.
 void squared_norms(const InputView& X, double* out);

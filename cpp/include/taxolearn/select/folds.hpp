@@ -66,6 +66,13 @@ class QuadraticLikelihood final : public Likelihood {
   void root_transposed(Index first, Index count, const double* state, double* x) const override {
     curved_.root_transposed(first, count, state, x);
   }
+  void hessian(Index first, Index count, const double* state, double* x) const override {
+    curved_.hessian(first, count, state, x);
+  }
+  LinePoint hessian_line(Index first, Index count, const double* state, const double* u,
+                         const double* du) const override {
+    return curved_.hessian_line(first, count, state, u, du);
+  }
   void root_diagonal(Index first, Index count, const double* state, double* out) const override {
     curved_.root_diagonal(first, count, state, out);
   }
