@@ -24,8 +24,8 @@ struct Example {
   Problem problem;
   MatrixXd R;
 
-  Example(Index rows, Index cols, Index nodes, double spread, bool tree)
-      : X(scaled(rows, cols, spread)),
+  Example(Index rows, Index cols, Index nodes, double spread, bool tree, double shift = 0.0)
+      : X(scaled(rows, cols, spread, shift)),
         padded(X),
         taxonomy(std::make_shared<const Taxonomy>(random_parents(nodes, 6, 5))),
         tied(random_variances(nodes, 6)),
@@ -40,8 +40,8 @@ struct Example {
     problem.coupling = tree ? &coupling : nullptr;
   }
 
-  static MatrixXd scaled(Index rows, Index cols, double spread) {
-    MatrixXd X = Random(1).matrix(rows, cols);
+  static MatrixXd scaled(Index rows, Index cols, double spread, double shift) {
+    MatrixXd X = Random(1).matrix(rows, cols).array() + shift;
     for (Index j = 0; j < cols; ++j)
       X.col(j) *= std::pow(spread, static_cast<double>(j) / static_cast<double>(cols - 1));
     return X;
@@ -63,7 +63,7 @@ struct Example {
 
 TEST_CASE("the guess at the Hessian is a Kronecker product of the means over rows, and is solved exactly") {
   for (const bool tree : {false, true}) {
-    const Example example(30, 6, 14, 4.0, tree);
+    const Example example(30, 6, 14, 4.0, tree, 0.7);
     const Index classes = example.likelihood.classes();
     const MatrixXd u = Random(4).matrix(30, classes);
     Kronecker guess(example.problem);
@@ -78,7 +78,12 @@ TEST_CASE("the guess at the Hessian is a Kronecker product of the means over row
     MatrixXd whole = MatrixXd::Identity(size, size);
     for (Index j = 0; j < 6; ++j)
       for (Index k = 0; k < 6; ++k) whole.block(j * factors, k * factors, factors, factors) += A(j, k) * B;
-    for (Index c = 0; c < classes; ++c) whole(6 * factors + c, 6 * factors + c) += 0.3 * H(c, c);
+    for (Index j = 0; j < 6; ++j) {
+      const MatrixXd cross = std::sqrt(1.5 * 0.3) * example.X.col(j).mean() * H * example.R;
+      whole.block(6 * factors, j * factors, classes, factors) += cross;
+      whole.block(j * factors, 6 * factors, factors, classes) += cross.transpose();
+    }
+    whole.bottomRightCorner(classes, classes) += 0.3 * H;
 
     const VectorXd right = Random(5).matrix(size, 1);
     VectorXd point = right;

@@ -1,6 +1,7 @@
 #include "taxolearn/klr/kronecker.hpp"
 
 #include <Eigen/Eigenvalues>
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 
@@ -58,24 +59,32 @@ std::vector<double> to_eigenvectors(Matrix<double>& matrix) {
   return values;
 }
 
-/// variance times the mean of x x^T.
-Matrix<double> second_moments(const Problem& problem) {
-  const Index d = input_features(problem.X);
-  Matrix<double> identity(d, d), sum(d, d), rows(rows_together, d);
-  for (Index j = 0; j < d; ++j) identity.row(j)[j] = 1.0;
-  const Index taken = for_some_rows(input_rows(problem.X), rows_taken(problem, d), [&](Index first, Index count) {
-    const DenseView<double> some(rows.data(), count, d);
-    expand_rows(problem.X, first, identity.view(), some);
-    add_product(Product::AtB, some, some, sum.view());
-  });
-  const double scale = problem.variance / static_cast<double>(taken);
-  for (Index k = 0; k < sum.size(); ++k) sum.data()[k] *= scale;
-  return sum;
-}
+/// Mean (1 x d) and covariance of z = sqrt(variance) x.
+struct Moments {
+  Matrix<double> mean, covariance;
+
+  explicit Moments(const Problem& problem) : mean(1, input_features(problem.X)), covariance(mean.cols(), mean.cols()) {
+    const Index d = mean.cols();
+    Matrix<double> identity(d, d), rows(rows_together, d), ones(rows_together, 1);
+    for (Index j = 0; j < d; ++j) identity.row(j)[j] = 1.0;
+    std::fill(ones.data(), ones.data() + ones.size(), 1.0);
+    const Index taken = for_some_rows(input_rows(problem.X), rows_taken(problem, d), [&](Index first, Index count) {
+      const DenseView<double> some(rows.data(), count, d);
+      expand_rows(problem.X, first, identity.view(), some);
+      add_product(Product::AtB, some, some, covariance.view());
+      add_product(Product::AtB, DenseView<const double>(ones.data(), count, 1), some, mean.view());
+    });
+    const double each = 1.0 / static_cast<double>(taken);
+    for (Index j = 0; j < d; ++j) mean.data()[j] *= std::sqrt(problem.variance) * each;
+    for (Index j = 0; j < d; ++j)
+      for (Index k = 0; k < d; ++k)
+        covariance.row(j)[k] = problem.variance * each * covariance.row(j)[k] - mean.data()[j] * mean.data()[k];
+  }
+};
 
 /// R^T H R.
-Matrix<double> in_factors(const Coupling* coupling, Matrix<double>&& H) {
-  if (coupling == nullptr) return std::move(H);
+Matrix<double> in_factors(const Coupling* coupling, const Matrix<double>& H) {
+  if (coupling == nullptr) return H;
   const Index classes = coupling->classes();
   const Index factors = coupling->factors();
   Matrix<double> HR(classes, factors), RtH(factors, classes), out(factors, factors);
@@ -104,48 +113,87 @@ bool Kronecker::pays(const Problem& problem) {
 
 Kronecker::Kronecker(const Problem& problem)
     : problem_(problem),
-      inputs_(second_moments(problem)),
+      mean_(1, input_features(problem.X)),
       scratch_(input_features(problem.X), factor_count(problem)),
       more_(scratch_.rows(), scratch_.cols()) {
+  Moments moments(problem);
+  inputs_ = std::move(moments.covariance);
   input_values_ = to_eigenvectors(inputs_);
+  set_product(Product::AB, moments.mean.view(), inputs_.view(), mean_.view());
   renew(Matrix<double>());
 }
 
 void Kronecker::renew(const Matrix<double>& u) {
   const Likelihood& likelihood = *problem_.likelihood;
   const Index classes = likelihood.classes();
-  Matrix<double> sum(classes, classes), state(rows_together, classes);
+  Matrix<double> H(classes, classes), state(rows_together, classes);
   const double wanted = std::min(rows_taken(problem_, classes), static_cast<double>(u.rows()));
   const Index taken = for_some_rows(u.rows(), wanted, [&](Index first, Index count) {
     std::copy(u.row(first), u.row(first) + count * classes, state.data());
     likelihood.curve(first, count, state.data());
-    likelihood.add_hessian(first, count, state.data(), sum.data());
+    likelihood.add_hessian(first, count, state.data(), H.data());
   });
   const double scale = taken == 0 ? 0.0 : static_cast<double>(u.rows()) / static_cast<double>(taken);
-  for (Index k = 0; k < sum.size(); ++k) sum.data()[k] *= scale;
-  intercepts_.resize(static_cast<std::size_t>(classes));
-  for (Index c = 0; c < classes; ++c)
-    intercepts_[static_cast<std::size_t>(c)] = 1.0 / (1.0 + problem_.sigma2 * std::max(sum.row(c)[c], 0.0));
-  classes_ = in_factors(problem_.coupling, std::move(sum));
+  for (Index k = 0; k < H.size(); ++k) H.data()[k] *= scale;
+  classes_ = in_factors(problem_.coupling, H);
   const std::vector<double> values = to_eigenvectors(classes_);
   inverse_ = Matrix<double>(inputs_.rows(), classes_.rows());
   for (Index j = 0; j < inverse_.rows(); ++j)
     for (Index p = 0; p < inverse_.cols(); ++p)
       inverse_.row(j)[p] =
           1.0 / (1.0 + input_values_[static_cast<std::size_t>(j)] * values[static_cast<std::size_t>(p)]);
+  set_correction(H);
+}
+
+void Kronecker::set_correction(const Matrix<double>& H) {
+  const Index factors = classes_.rows();
+  const Index classes = H.rows();
+  Matrix<double> transposed(factors, factors);
+  for (Index p = 0; p < factors; ++p)
+    for (Index q = 0; q < factors; ++q) transposed.row(p)[q] = classes_.row(q)[p];
+  functions_ = Matrix<double>(factors, classes);
+  if (problem_.coupling == nullptr) {
+    functions_ = std::move(transposed);
+  } else {
+    problem_.coupling->from_factors(factors, transposed.data(), functions_.data());
+  }
+  Matrix<double> weighted = functions_;
+  for (Index p = 0; p < factors; ++p) {
+    double weight = 0.0;
+    for (Index j = 0; j < mean_.cols(); ++j) weight += mean_.data()[j] * mean_.data()[j] * inverse_.row(j)[p];
+    for (Index c = 0; c < classes; ++c) weighted.row(p)[c] *= weight;
+  }
+  Matrix<double> S(classes, classes);
+  set_product(Product::AtB, functions_.view(), weighted.view(), S.view());
+  for (Index c = 0; c < classes; ++c) S.row(c)[c] += problem_.sigma2;
+  const Eigen::Map<const Square> hessian(H.data(), classes, classes);
+  Square system = Square::Identity(classes, classes);
+  system += hessian * Eigen::Map<const Square>(S.data(), classes, classes);
+  correction_ = Matrix<double>(classes, classes);
+  Eigen::Map<Square>(correction_.data(), classes, classes) = system.partialPivLu().solve(Square(hessian));
 }
 
 void Kronecker::apply(double* point) {
   const Index d = scratch_.rows();
   const Index factors = scratch_.cols();
+  const Index classes = correction_.rows();
   const DenseView<double> W(point, d, factors);
+  Eigen::Map<Eigen::RowVectorXd> b(point + d * factors, classes);
+  const Eigen::Map<const Square> functions(functions_.data(), factors, classes);
+  const Eigen::Map<const Eigen::RowVectorXd> mean(mean_.data(), d);
+  Eigen::Map<Square> inside(more_.data(), d, factors);
+  const double sigma = std::sqrt(problem_.sigma2);
   set_product(Product::AtB, inputs_.view(), W, scratch_.view());
   set_product(Product::AB, scratch_.view(), classes_.view(), more_.view());
-  for (Index k = 0; k < more_.size(); ++k) more_.data()[k] *= inverse_.data()[k];
+  const Eigen::Map<const Square> inverse(inverse_.data(), d, factors);
+  inside.array() *= inverse.array();
+  // Rows here are columns of the formula: J times what is inside, T times that, J^T times that.
+  const Eigen::RowVectorXd down =
+      ((mean * inside) * functions + sigma * b) * Eigen::Map<const Square>(correction_.data(), classes, classes);
+  inside.array() -= inverse.array() * (mean.transpose() * (down * functions.transpose())).array();
+  b -= sigma * down;
   set_product(Product::ABt, more_.view(), classes_.view(), scratch_.view());
   set_product(Product::AB, inputs_.view(), scratch_.view(), W);
-  double* const b = point + d * factors;
-  for (std::size_t c = 0; c < intercepts_.size(); ++c) b[c] *= intercepts_[c];
 }
 
 }  // namespace taxolearn
