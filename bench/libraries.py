@@ -6,9 +6,13 @@ intercept is one more feature, the constant sqrt(sigma2 / v), with ``fit_interce
     v loss + |w|^2 / 2 + a^2 / 2   is, with b = a sqrt(sigma2 / v), v times   loss + |w|^2 / (2 v) + b^2 / (2 sigma2).
 """
 
+import importlib
+import os
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,3 +84,11 @@ def scikit_learn(
         return coef[:, :-1], coef[:, -1] * np.sqrt(s2 / v)
 
     return Library(f"scikit-learn {solver}{suffix}", False, _DECREASING, fit, read)
+
+
+def mkl_product() -> Callable[[Any, Any], Any]:
+    """Products of sparse matrices by MKL, or ImportError; the library may lie in this environment."""
+    for path in Path(sys.prefix, "lib").glob("libmkl_rt.so*"):
+        os.environ.setdefault("MKL_RT", str(path))
+    product: Callable[[Any, Any], Any] = importlib.import_module("sparse_dot_mkl").dot_product_mkl
+    return product

@@ -9,20 +9,17 @@ are stored by rows.
 """
 
 import importlib
-import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse
 
 from bench.certify import certify
-from bench.libraries import Library, Model, augmented, scikit_learn, taxolearn
+from bench.libraries import Library, Model, augmented, mkl_product, scikit_learn, taxolearn
 from bench.peer_problems import read_problem
 from bench.problems import Data, Floats
 
@@ -120,9 +117,7 @@ def _scipy(task: Task, product: Callable[[Any, Any], Any] = lambda matrix, array
 
 
 def _scipy_mkl(task: Task) -> Library:
-    for path in Path(sys.prefix, "lib").glob("libmkl_rt.so*"):
-        os.environ.setdefault("MKL_RT", str(path))
-    return _scipy(task, importlib.import_module("sparse_dot_mkl").dot_product_mkl)
+    return _scipy(task, mkl_product())
 
 
 def _torch(task: Task, dtype: str) -> Library:

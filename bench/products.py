@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.figures import Bar
+from bench.libraries import mkl_product
 from bench.problems import news20
 from bench.report import Result
 from bench.timing import interleave
@@ -94,10 +95,10 @@ def _competitors(X: Any, S: npt.NDArray[Any], precision: str, n_threads: int) ->
         "SciPy, X.T kept by rows": lambda: X @ (kept @ S),
     }
     try:
-        from sparse_dot_mkl import dot_product_mkl  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        mkl = mkl_product()
     except (ImportError, OSError):
         return work
-    work["MKL (sparse_dot_mkl)"] = lambda: dot_product_mkl(X, dot_product_mkl(kept, S))
+    work["MKL (sparse_dot_mkl)"] = lambda: mkl(X, mkl(kept, S))
     return work
 
 
