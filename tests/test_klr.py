@@ -97,8 +97,7 @@ class TestOptimum:
         model = classifier(method=method, state=state, precision=precision, sigma2=sigma2, tol=1e-4).fit(X, y)
         arguments = (X, y, model.coef_, model.intercept_, VARIANCE, sigma2)
         assert model.result_.objective == pytest.approx(oracle.primal(*arguments), rel=1e-12)
-        rel = 1e-5 if precision == "single" else 1e-6  # its last product is as precise as those of the fit
-        assert model.result_.gap == pytest.approx(oracle.gap(*arguments), rel=rel, abs=1e-10)
+        assert model.result_.gap == pytest.approx(oracle.gap(*arguments), rel=1e-6, abs=1e-10)
         assert model.result_.relative_gap == model.result_.gap / model.result_.objective <= 1e-4
         assert model.result_.status == "converged"
         if sigma2 == 0:

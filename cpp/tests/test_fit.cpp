@@ -4,7 +4,6 @@
 #include "taxolearn/klr/certificate.hpp"
 #include "taxolearn/klr/newton.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
-#include "taxolearn/operators/linear.hpp"
 
 using namespace taxolearn;
 using namespace taxolearn::tests;
@@ -114,9 +113,7 @@ TEST_CASE("the certificate is the primal minus the dual value, wherever the poin
       const MatrixXd W = oracle.Z.transpose() * alpha;
       const Matrix<double> weights = as_matrix(W);
       Result of_coefficients, of_weights;
-      const auto linear =
-          make_linear<double>(example.problem.X, example.problem.variance, LinearAlgorithm::automatic, two);
-      conclude(example.problem, *linear, as_matrix(alpha), of_coefficients, two);
+      conclude(example.problem, as_matrix(alpha), of_coefficients, two);
       conclude(example.problem, Buffer<double>(weights.data(), weights.data() + weights.size()), of_weights, two);
       for (const Result* result : {&of_coefficients, &of_weights}) {
         CHECK(relative_error(example.dense_weights(*result), W) < 1e-13);

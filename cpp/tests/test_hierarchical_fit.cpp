@@ -3,7 +3,6 @@
 #include "taxolearn/klr/certificate.hpp"
 #include "taxolearn/klr/space.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
-#include "taxolearn/operators/linear.hpp"
 #include "trees.hpp"
 
 using namespace taxolearn;
@@ -110,9 +109,7 @@ TEST_CASE("the certificate of a hierarchical model, at any point in either state
       const MatrixXd alpha = Random(7).matrix(40, example.classes());
       const VectorXd w = example.weights_of(alpha);
       Result of_coefficients, of_weights;
-      const auto linear =
-          make_linear<double>(example.problem.X, example.problem.variance, LinearAlgorithm::automatic, two);
-      conclude(example.problem, *linear, as_matrix(alpha), of_coefficients, two);
+      conclude(example.problem, as_matrix(alpha), of_coefficients, two);
       conclude(example.problem, Buffer<double>(w.data(), w.data() + w.size()), of_weights, two);
       for (const Result* result : {&of_coefficients, &of_weights}) {
         CHECK(relative_error(example.predictors(*result), example.oracle.predictors(w)) < 1e-13);

@@ -86,6 +86,12 @@ TEST_CASE("project_sparse is X^T S, with the same bits on any number of threads"
         CHECK(W.padding_untouched());
         if (threads == 1) first = answer;
         CHECK(identical(answer, first));
+        MatrixXd parts = MatrixXd::Constant(41, columns, std::nan(""));
+        const auto take = [&](Index from, DenseView<double> some) {
+          parts.middleRows(from, some.rows) = dense(DenseView<const double>(some));
+        };
+        project_sparse(X, padded.view(), take, Execution{threads, nullptr});
+        CHECK(identical(parts, first));
       }
     }
   }

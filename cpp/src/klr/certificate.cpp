@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "predictor_space.hpp"
 #include "taxolearn/klr/kernel_product.hpp"
@@ -92,41 +93,8 @@ std::vector<Expansion> expand(const Problem& problem, const Matrix<double>& alph
   return out;
 }
 
-/// g . K g, with products as precise as the operator's: of a small number a few digits are enough.
-template <class T>
-double squared_norm(const Problem& problem, Operator<T>& linear, const Matrix<double>& g, const Execution& execution) {
-  Buffer<T> vector(static_cast<std::size_t>(g.size())), image(vector.size());
-  convert(g.data(), vector.data(), g.size(), execution);
-  KernelProduct<T>(problem, {&linear}).apply(vector.data(), image.data(), execution);
-  return dot(vector.data(), image.data(), g.size(), execution);
-}
-
-}  // namespace
-
-template <class T>
-void conclude(const Problem& problem, Operator<T>& linear, const Matrix<double>& alpha, Result& result,
-              const Execution& execution) {
-  result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
-  column_sums(alpha.view(), result.intercepts.data(), execution);
-  for (double& value : result.intercepts) value *= problem.sigma2;
-  {
-    Matrix<double> storage;
-    Matrix<double> scaled = coupled(problem, alpha, storage, execution);
-    scale(problem.variance, scaled, execution);
-    result.weights = project(problem.X, scaled, execution);
-  }
-  Matrix<double> gradient = predictors(problem, result, execution);
-  const double square = dot(alpha.data(), gradient.data(), alpha.size(), execution);
-  const double loss = to_residual(problem, gradient, execution);
-  axpy(1.0, alpha.data(), gradient.data(), alpha.size(), execution);
-  result.products += 2;
-  set_gap(result, loss + 0.5 * square, 0.5 * squared_norm(problem, linear, gradient, execution));
-}
-
-template void conclude(const Problem&, Operator<float>&, const Matrix<double>&, Result&, const Execution&);
-template void conclude(const Problem&, Operator<double>&, const Matrix<double>&, Result&, const Execution&);
-
-void conclude(const Problem& problem, const Matrix<double>& alpha, Result& result, const Execution& execution) {
+void conclude_with_kernels(const Problem& problem, const Matrix<double>& alpha, Result& result,
+                           const Execution& execution) {
   result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
   column_sums(alpha.view(), result.intercepts.data(), execution);
   for (double& value : result.intercepts) value *= problem.sigma2;
@@ -147,6 +115,58 @@ void conclude(const Problem& problem, const Matrix<double>& alpha, Result& resul
   const double gradient_square = dot(gradient.data(), image.data(), alpha.size(), execution);
   result.products += 2;
   set_gap(result, loss + 0.5 * square, 0.5 * gradient_square);
+}
+
+/// p . p G for a row p (C), which is overwritten.
+double coupled_square(const Coupling* coupling, Index classes, double* p) {
+  if (coupling == nullptr) return dot_block(p, p, classes);
+  const std::vector<double> before(p, p + classes);
+  coupling->apply(1, p);
+  return dot_block(before.data(), p, classes);
+}
+
+/// g . K g of the linear kernel, by X^T g, of which there is a part at a time.
+double squared_norm(const Problem& problem, const Matrix<double>& g, const Execution& execution) {
+  const Index classes = g.cols();
+  std::vector<double> squares(static_cast<std::size_t>(input_features(problem.X)));  // of each feature
+  const auto note = [&](Index first, DenseView<double> part) {
+    for (Index j = 0; j < part.rows; ++j)
+      squares[static_cast<std::size_t>(first + j)] = coupled_square(problem.coupling, classes, part.row(j));
+  };
+  if (is_sparse(problem.X)) {
+    project_sparse(problem.X, g.view(), note, execution);
+  } else {
+    Matrix<double> all = project(problem.X, g, execution);
+    note(0, all.view());
+  }
+  std::vector<double> sums(static_cast<std::size_t>(classes));
+  column_sums(g.view(), sums.data(), execution);
+  return problem.variance * std::accumulate(squares.begin(), squares.end(), 0.0) +
+         problem.sigma2 * dot_block(sums.data(), sums.data(), classes);
+}
+
+}  // namespace
+
+void conclude(const Problem& problem, const Matrix<double>& alpha, Result& result, const Execution& execution) {
+  if (problem.kernels != nullptr) {
+    conclude_with_kernels(problem, alpha, result, execution);
+    return;
+  }
+  result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
+  column_sums(alpha.view(), result.intercepts.data(), execution);
+  for (double& value : result.intercepts) value *= problem.sigma2;
+  {
+    Matrix<double> storage;
+    Matrix<double> scaled = coupled(problem, alpha, storage, execution);
+    scale(problem.variance, scaled, execution);
+    result.weights = project(problem.X, scaled, execution);
+  }
+  Matrix<double> gradient = predictors(problem, result, execution);
+  const double square = dot(alpha.data(), gradient.data(), alpha.size(), execution);
+  const double loss = to_residual(problem, gradient, execution);
+  axpy(1.0, alpha.data(), gradient.data(), alpha.size(), execution);
+  result.products += 2;
+  set_gap(result, loss + 0.5 * square, 0.5 * squared_norm(problem, gradient, execution));
 }
 
 void conclude(const Problem& problem, const Buffer<double>& point, Result& result, const Execution& execution) {

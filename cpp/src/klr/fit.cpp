@@ -9,7 +9,6 @@
 #include "taxolearn/klr/newton.hpp"
 #include "taxolearn/klr/problem.hpp"
 #include "taxolearn/klr/space.hpp"
-#include "taxolearn/operators/linear.hpp"
 
 namespace taxolearn {
 namespace {
@@ -104,27 +103,9 @@ struct Run {
     return 0;
   }
 
-  /// The solver with products in precision T from the present point on, and the certificate of where it ends.
+  /// Products in precision T from the present point on.
   template <class T>
-  void round() {
-    std::unique_ptr<Operator<T>> linear;
-    if (dual && problem.kernels == nullptr) {
-      const Stopwatch watch(result.timings.setup);
-      linear = make_linear<T>(problem.X, problem.variance, LinearAlgorithm::automatic, execution);
-    }
-    minimize(linear.get());
-    const Stopwatch watch(result.timings.certificate);
-    if (linear != nullptr) {
-      conclude(problem, *linear, alpha, result, execution);
-    } else if (dual) {
-      conclude(problem, alpha, result, execution);
-    } else {
-      conclude(problem, weights, result, execution);
-    }
-  }
-
-  template <class T>
-  void minimize(Operator<T>* linear) {
+  void minimize() {
     result.precision = sizeof(T) == sizeof(float) ? "single" : "double";
     MinimizeSettings minimize_settings;
     minimize_settings.tolerance = safety * settings.tolerance;
@@ -143,8 +124,7 @@ struct Run {
     };
     MinimizeResult outcome;
     if (dual) {
-      CoefficientSpace<T> space = linear != nullptr ? CoefficientSpace<T>(problem, {linear}, slots(), execution, result)
-                                                    : CoefficientSpace<T>(problem, slots(), execution, result);
+      CoefficientSpace<T> space(problem, slots(), execution, result);
       if (alpha.size() > 0) {
         space.start(alpha);
         if (result.iterations == 0) space.rescale();
@@ -177,6 +157,16 @@ struct Run {
     }
     result.status = outcome.status;
     result.iterations += outcome.iterations;
+  }
+
+  /// Weights of the class functions at the present point and their certificate.
+  void certify() {
+    const Stopwatch watch(result.timings.certificate);
+    if (dual) {
+      conclude(problem, alpha, result, execution);
+    } else {
+      conclude(problem, weights, result, execution);
+    }
   }
 
   bool good() const { return result.relative_gap <= settings.tolerance; }
@@ -257,11 +247,13 @@ Result fit(const Problem& problem, const Settings& settings, const Start& start,
       (settings.precision == Precision::automatic && single_pays(problem) && settings.method != Method::exact);
   bool more = true;
   if (single) {
-    run.round<float>();
+    run.minimize<float>();
+    run.certify();
     more = settings.precision == Precision::automatic && run.worth_another_round();
   }
   for (int round = 0; more && round < rounds_in_double; ++round) {
-    run.round<double>();
+    run.minimize<double>();
+    run.certify();
     more = run.worth_another_round();
   }
   if (run.good()) {

@@ -30,6 +30,7 @@ void for_columns(Index count, const Body& body) {
 
 constexpr Index features_per_tile = 256;
 constexpr Index parts_per_thread = 2;
+constexpr Index small_parts_per_thread = 8;  // of which each thread holds one
 constexpr Index panel_columns = 256;
 constexpr Index many_columns = 128;
 
@@ -117,45 +118,44 @@ void project(const DenseView<const T>& X, Index first, const DenseView<const dou
               block(W, 0, W.rows, column, count));
 }
 
-/// Rows of W are shared out: each task takes from every row of X the entries of its features, which are neighbours
-/// because indices are sorted, and goes over the columns in panels that its part of W has room for in a cache.
+/// Rows begin .. end of X^T S. Of every row of X it takes the entries of these features, which are neighbours because
+/// indices are sorted, and goes over the columns in panels.
 template <class V, class I>
-void project(const SparseView<V, I>& X, const DenseView<const double>& S, const DenseView<double>& W,
-             const Execution& execution) {
-  const Blocks features(W.rows, (W.rows + parts_per_thread * execution.threads - 1) /
-                                    std::max<Index>(parts_per_thread * execution.threads, 1));
-  parallel_for(features.number(), execution, [&](Index part) {
-    const Index begin = features.first(part);
-    const Index end = begin + features.length(part);
-    std::vector<std::pair<I, I>> ranges;
-    ranges.reserve(static_cast<std::size_t>(X.rows));
+void project(const SparseView<V, I>& X, const DenseView<const double>& S, Index begin, const DenseView<double>& out) {
+  std::vector<std::pair<I, I>> ranges;
+  ranges.reserve(static_cast<std::size_t>(X.rows));
+  for (Index i = 0; i < X.rows; ++i) {
+    const I* const last = X.columns + X.offsets[i + 1];
+    const I* const from = std::lower_bound(X.columns + X.offsets[i], last, static_cast<I>(begin));
+    const I* const to = std::lower_bound(from, last, static_cast<I>(begin + out.rows));
+    ranges.emplace_back(static_cast<I>(from - X.columns), static_cast<I>(to - X.columns));
+  }
+  clear(out);
+  const Blocks panels(out.cols, panel_columns);
+  for (Index panel = 0; panel < panels.number(); ++panel) {
     for (Index i = 0; i < X.rows; ++i) {
-      const I* const last = X.columns + X.offsets[i + 1];
-      const I* const from = std::lower_bound(X.columns + X.offsets[i], last, static_cast<I>(begin));
-      ranges.emplace_back(static_cast<I>(from - X.columns),
-                          static_cast<I>(std::lower_bound(from, last, static_cast<I>(end)) - X.columns));
+      const std::pair<I, I> range = ranges[static_cast<std::size_t>(i)];
+      for_columns(panels.length(panel), [&](auto width, Index at) {
+        const Index column = panels.first(panel) + at;
+        const Eigen::Array<double, width(), 1> row = ConstPiece<width()>(S.row(i) + column);
+        for (I k = range.first; k < range.second; ++k) {
+          Piece<width()>(out.row(static_cast<Index>(X.columns[k]) - begin) + column) +=
+              static_cast<double>(X.values[k]) * row;
+        }
+      });
     }
-    for (Index j = begin; j < end; ++j) std::fill(W.row(j), W.row(j) + W.cols, 0.0);
-    const Blocks panels(W.cols, panel_columns);
-    for (Index panel = 0; panel < panels.number(); ++panel) {
-      const Index column = panels.first(panel);
-      for (Index i = 0; i < X.rows; ++i) {
-        const auto [from, to] = ranges[static_cast<std::size_t>(i)];
-        for_columns(panels.length(panel), [&, first = from, last = to](auto width, Index at) {
-          const Eigen::Array<double, width(), 1> row = ConstPiece<width()>(S.row(i) + column + at);
-          for (I k = first; k < last; ++k) {
-            Piece<width()>(W.row(static_cast<Index>(X.columns[k])) + column + at) +=
-                static_cast<double>(X.values[k]) * row;
-          }
-        });
-      }
-    }
-  });
+  }
 }
 
 template <class T>
-void project(const DenseView<const T>&, const DenseView<const double>&, const DenseView<double>&, const Execution&) {
+void project(const DenseView<const T>&, const DenseView<const double>&, Index, const DenseView<double>&) {
   assert(false && "sparse inputs expected");
+}
+
+/// The features in parts, so many for each thread.
+Blocks feature_parts(const InputView& X, Index per_thread, const Execution& execution) {
+  const Index parts = per_thread * std::max(execution.threads, 1);
+  return Blocks(input_features(X), (input_features(X) + parts - 1) / parts);
 }
 
 template <class V, class I>
@@ -217,7 +217,21 @@ void project_columns(const InputView& X, Index first, DenseView<const double> S,
 }
 
 void project_sparse(const InputView& X, DenseView<const double> S, DenseView<double> W, const Execution& execution) {
-  std::visit([&](const auto& x) { project(x, S, W, execution); }, X);
+  const Blocks parts = feature_parts(X, parts_per_thread, execution);
+  parallel_for(parts.number(), execution, [&](Index part) {
+    const DenseView<double> rows = row_block(W, parts.first(part), parts.length(part));
+    std::visit([&](const auto& x) { project(x, S, parts.first(part), rows); }, X);
+  });
+}
+
+void project_sparse(const InputView& X, DenseView<const double> S,
+                    const std::function<void(Index, DenseView<double>)>& take, const Execution& execution) {
+  const Blocks parts = feature_parts(X, small_parts_per_thread, execution);
+  parallel_for(parts.number(), execution, [&](Index part) {
+    auto rows = Matrix<double>::uninitialised(parts.length(part), S.cols);
+    std::visit([&](const auto& x) { project(x, S, parts.first(part), rows.view()); }, X);
+    take(parts.first(part), rows.view());
+  });
 }
 
 void squared_norms(const InputView& X, double* out) {

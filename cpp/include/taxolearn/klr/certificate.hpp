@@ -3,18 +3,11 @@
 #pragma once
 
 #include "taxolearn/klr/problem.hpp"
-#include "taxolearn/operators/operator.hpp"
 
 namespace taxolearn {
 
-/// From coefficients alpha (n x C) of the linear kernel: weights variance X^T alpha G, intercepts sigma2 1^T alpha. The
-/// gap's own product, g . K g with the gradient g from exact predictors, is left to the operator, which may be less
-/// precise. Two products.
-template <class T>
-void conclude(const Problem& problem, Operator<T>& linear, const Matrix<double>& alpha, Result& result,
-              const Execution& execution);
-
-/// The same of other kernels: expansions, of alpha G or, with own kernels, of the columns of alpha R.
+/// From coefficients alpha (n x C). Linear kernel: weights variance X^T alpha G. Others: expansions, of alpha G or,
+/// with own kernels, of the columns of alpha R. Intercepts sigma2 1^T alpha. Two products.
 void conclude(const Problem& problem, const Matrix<double>& alpha, Result& result, const Execution& execution);
 
 /// From a point in the space of weights, W (d x columns of R) followed by b (C): weights sqrt(variance) W R^T,

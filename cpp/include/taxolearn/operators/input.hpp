@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <variant>
 
 #include "taxolearn/base/matrix.hpp"
@@ -35,6 +36,11 @@ void project_columns(const InputView& X, Index first, DenseView<const double> S,
 /// W = X^T S, with S (n x C) and W (d x C), for sparse X whose rows are sorted by column. Needs no copy of X; the same
 /// bits for any number of threads.
 void project_sparse(const InputView& X, DenseView<const double> S, DenseView<double> W, const Execution& execution);
+
+/// The same for those who need no more than some rows of W at a time: take(first row, rows), which may overwrite them.
+/// Calls run at the same time, in any order and in parts that depend on the number of threads.
+void project_sparse(const InputView& X, DenseView<const double> S,
+                    const std::function<void(Index, DenseView<double>)>& take, const Execution& execution);
 
 /// out[i] = |x_i|^2.
 void squared_norms(const InputView& X, double* out);
