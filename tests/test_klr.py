@@ -113,6 +113,13 @@ class TestOptimum:
         np.testing.assert_allclose(model.coef_, coef, atol=1e-5)
         np.testing.assert_allclose(model.intercept_, intercept, atol=1e-5)
 
+    @pytest.mark.parametrize("variance", [1e-12, 1.0, 1e12])
+    def test_weights_converge_at_any_variance(self, variance):
+        generator = np.random.default_rng(0)
+        X, y = generator.normal(size=(3000, 5)), generator.integers(4, size=3000)
+        model = classifier(kernel=Linear(variance), sigma2=1.0, state="weights").fit(X, y)
+        assert model.result_.status == "converged"
+
     def test_gap_bounds_the_distance_to_the_optimum(self):
         X, y = problem()
         coef, intercept = oracle.optimum(X, y, 4, VARIANCE, SIGMA2)

@@ -1,7 +1,7 @@
 #include "taxolearn/klr/kronecker.hpp"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
-#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 
@@ -166,11 +166,15 @@ void Kronecker::set_correction(const Matrix<double>& H) {
   Matrix<double> S(classes, classes);
   set_product(Product::AtB, functions_.view(), weighted.view(), S.view());
   for (Index c = 0; c < classes; ++c) S.row(c)[c] += problem_.sigma2;
-  const Eigen::Map<const Square> hessian(H.data(), classes, classes);
+  Matrix<double> roots = H;  // N, by the eigenvectors of H
+  const std::vector<double> values = to_eigenvectors(roots);
+  for (Index c = 0; c < classes; ++c)
+    for (Index k = 0; k < classes; ++k) roots.row(c)[k] *= std::sqrt(values[static_cast<std::size_t>(k)]);
+  const Eigen::Map<const Square> N(roots.data(), classes, classes);
   Square system = Square::Identity(classes, classes);
-  system += hessian * Eigen::Map<const Square>(S.data(), classes, classes);
+  system += N.transpose() * Eigen::Map<const Square>(S.data(), classes, classes) * N;
   correction_ = Matrix<double>(classes, classes);
-  Eigen::Map<Square>(correction_.data(), classes, classes) = system.partialPivLu().solve(Square(hessian));
+  Eigen::Map<Square>(correction_.data(), classes, classes) = N * system.llt().solve(Square(N.transpose()));
 }
 
 void Kronecker::apply(double* point) {
