@@ -44,9 +44,9 @@ MatrixXd lower(MatrixXd L) {
 
 TEST_CASE_TEMPLATE("products of all forms, sizes and strides", T, float, double) {
   Random random(1);
-  for (const Index n : {0, 1, 3, 70}) {
-    for (const Index depth : {0, 1, 5, 300}) {
-      for (const Index m : {0, 1, 4, 33}) {
+  for (const Index n : {0, 1, 3, 7, 71}) {
+    for (const Index depth : {0, 1, 5, 128, 300}) {
+      for (const Index m : {0, 1, 4, 16, 17, 33, 63, 65, 100, 161}) {
         const MatrixXd A = random.matrix(n, depth), B = random.matrix(depth, m), before = random.matrix(n, m);
         const MatrixXd expected = by_hand(A, B);
         const Padded<T> a(A), b(B), a_transposed(A.transpose()), b_transposed(B.transpose());

@@ -23,13 +23,14 @@ void multiply(DenseView<const T> A, DenseView<const T> S, DenseView<T> out, T sc
               const Execution& execution) {
   const Blocks blocks(A.rows, rows_per_block);
   parallel_for(blocks.number(), execution, [&](Index b) {
+    const DenseView<const T> rows = row_block(A, blocks.first(b), blocks.length(b));
     const DenseView<T> result = row_block(out, blocks.first(b), blocks.length(b));
-    set_product(Product::AB, row_block(A, blocks.first(b), blocks.length(b)), S, result, scale);
-    for (Index i = 0; i < result.rows && shift != nullptr; ++i) {
-      T* const row = result.row(i);
-#pragma omp simd
-      for (Index c = 0; c < result.cols; ++c) row[c] += shift[c];
+    if (shift == nullptr) {
+      set_product(Product::AB, rows, S, result, scale);
+      return;
     }
+    for (Index i = 0; i < result.rows; ++i) std::copy(shift, shift + result.cols, result.row(i));
+    add_product(Product::AB, rows, S, result, scale);
   });
 }
 

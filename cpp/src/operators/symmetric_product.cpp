@@ -1,6 +1,5 @@
 #include "taxolearn/operators/symmetric_product.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/packets.hpp"
 
 namespace taxolearn {
 namespace {
@@ -19,14 +19,8 @@ inline void prefetch([[maybe_unused]] const void* address) {
 #endif
 }
 
-template <class T>
-using Packet = typename Eigen::internal::packet_traits<T>::type;
-template <class T>
-constexpr Index lanes = Eigen::internal::packet_traits<T>::size;
-
 // Rows of a tile and columns of S that the innermost loop works on. Sums, factors and rows of the tile stay in
 // registers: 2 rows columns + rows + 2.
-constexpr bool many_registers = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
 constexpr int rows_at_once = 4;
 constexpr int columns_at_once = many_registers ? 3 : 1;
 constexpr int rows_of_one = many_registers ? 8 : 4;  // with a single column
@@ -37,17 +31,6 @@ constexpr Index corner = 16;
 /// Distance of two columns in a transposed block; no power of two, for the sake of the cache.
 template <class T>
 constexpr Index column_stride = symmetric_tile(sizeof(T)) + 64 / static_cast<Index>(sizeof(T));
-
-template <class Body, int... k>
-inline void unroll(const Body& body, std::integer_sequence<int, k...>) {
-  (body(std::integral_constant<int, k>{}), ...);
-}
-
-/// body(0), ..., body(Count - 1) with constants, so that arrays indexed by them become registers.
-template <int Count, class Body>
-inline void unrolled(const Body& body) {
-  unroll(body, std::make_integer_sequence<int, Count>{});
-}
 
 /// Some columns of S and of the result within a block of rows, one after the other.
 template <class T>

@@ -1,0 +1,32 @@
+// Registers of the machine, by Eigen's names for them, and loops that the compiler unrolls.
+#pragma once
+
+#include <Eigen/Core>
+#include <type_traits>
+#include <utility>
+
+#include "taxolearn/base/matrix.hpp"
+
+namespace taxolearn {
+
+template <class T>
+using Packet = typename Eigen::internal::packet_traits<T>::type;
+
+/// Numbers in a packet.
+template <class T>
+constexpr Index lanes = Eigen::internal::packet_traits<T>::size;
+
+constexpr bool many_registers = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
+
+template <class Body, int... k>
+inline void unroll(const Body& body, std::integer_sequence<int, k...>) {
+  (body(std::integral_constant<int, k>{}), ...);
+}
+
+/// body(0), ..., body(Count - 1) with constants, so that arrays indexed by them become registers.
+template <int Count, class Body>
+inline void unrolled(const Body& body) {
+  unroll(body, std::make_integer_sequence<int, Count>{});
+}
+
+}  // namespace taxolearn
