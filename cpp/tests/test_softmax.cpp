@@ -281,6 +281,43 @@ TEST_CASE("single precision gives the same residuals and derivatives to its digi
   }
 }
 
+TEST_CASE("single precision agrees with double for any number of classes") {
+  constexpr Index rows = 3;
+  for (const Index many : {1, 2, 7, 8, 9, 15, 16, 17, 20, 31, 63, 64, 65, 511, 513, 1100}) {
+    CAPTURE(many);
+    Random random(11);
+    const MatrixXd u = 3.0 * random.matrix(rows, many);
+    const Matrix<double> at = as_matrix(u), du = as_matrix(random.matrix(rows, many));
+    const std::vector<float> single(du.data(), du.data() + du.size());
+    const std::vector<double> rounded(single.begin(), single.end());
+    const std::vector<std::int32_t> labels{0, static_cast<std::int32_t>(many - 1), static_cast<std::int32_t>(many / 2)};
+    Matrix<double> targets = as_matrix(random.matrix(rows, many));
+    softmax_rows(rows, many, targets.data());
+    for (const Softmax& likelihood : {Softmax(labels.data(), rows, many, nullptr), Softmax(targets.view(), nullptr)}) {
+      Matrix<double> exact = at;
+      const double loss = likelihood.residual(0, rows, exact.data());
+      std::vector<float> residual(static_cast<std::size_t>(rows * many) + 1, 7.0F);
+      CHECK(std::abs(likelihood.single_residual(0, rows, at.data(), residual.data()) - loss) < 1e-5);
+      for (Index k = 0; k < exact.size(); ++k)
+        CHECK(std::abs(static_cast<double>(residual[static_cast<std::size_t>(k)]) - exact.data()[k]) < 1e-6);
+      CHECK(residual.back() == 7.0F);
+      Matrix<double> moved = as_matrix(u);
+      for (Index k = 0; k < moved.size(); ++k) moved.data()[k] += 0.3 * rounded[static_cast<std::size_t>(k)];
+      const LinePoint expected = likelihood.line(0, rows, moved.data(), rounded.data());
+      const LinePoint point = likelihood.single_line(0, rows, at.data(), 0.3, single.data());
+      CHECK(std::abs(point.value - expected.value) < 1e-5);
+      CHECK(std::abs(point.slope - expected.slope) < 1e-5);
+      CHECK(std::abs(point.curvature - expected.curvature) < 1e-5);
+      for (const Index place : {Index{0}, many / 2, many - 1}) {
+        Matrix<double> bad = at;
+        bad.row(1)[place] = std::numeric_limits<double>::quiet_NaN();
+        CHECK(!std::isfinite(likelihood.single_residual(0, rows, bad.data(), residual.data())));
+        CHECK(!std::isfinite(likelihood.single_line(0, rows, bad.data(), 0.3, single.data()).slope));
+      }
+    }
+  }
+}
+
 TEST_CASE("the sum of Hessians is that of V V^T") {
   const Likelihoods problems;
   const MatrixXd u = 2.0 * Random(10).matrix(n, classes);

@@ -82,12 +82,11 @@ double CoefficientSpace<T>::advance(double step, int slot) {
   LinePoint sums;
   {
     const Stopwatch watch(this->result_.timings.likelihood);
-    sums = this->residuals(step, [&](Index first, Index count, const T* residual) {
+    sums = this->residuals(step, out, [&](Index first, Index count, T* gradient) {
       double* const alpha = alpha_.data() + first;
-      T* const gradient = out + first;
       if (step != 0.0) axpy_block(step, direction + first, alpha, count);
 #pragma omp simd
-      for (Index k = 0; k < count; ++k) gradient[k] = static_cast<T>(alpha[k] + static_cast<double>(residual[k]));
+      for (Index k = 0; k < count; ++k) gradient[k] = static_cast<T>(alpha[k] + static_cast<double>(gradient[k]));
       return dot_block(alpha, this->u_.data() + first, count);
     });
   }

@@ -38,17 +38,16 @@ inline double residual_block(const Likelihood& likelihood, Index first, Index co
 
 template <class T>
 template <class Body>
-LinePoint PredictorSpace<T>::residuals(double step, const Body& body) {
+LinePoint PredictorSpace<T>::residuals(double step, T* out, const Body& body) {
   const T* const du = image();
   const Index classes = u_.cols();
   return parallel_sum<LinePoint>(row_blocks(u_.rows(), classes), execution_, [&](Index first, Index count) {
-    thread_local Buffer<T> block;
     const Index size = count * classes;
-    block.resize(static_cast<std::size_t>(size));
     if (step != 0.0) axpy_block(step, du + first * classes, u_.row(first), size);
+    T* const residual = out + first * classes;
     LinePoint sums;
-    sums.value = residual_block(*problem_.likelihood, first, count, u_.row(first), block.data());
-    sums.slope = body(first * classes, size, block.data());
+    sums.value = residual_block(*problem_.likelihood, first, count, u_.row(first), residual);
+    sums.slope = body(first * classes, size, residual);
     return sums;
   });
 }

@@ -113,10 +113,7 @@ double WeightSpace<T>::advance(double step, int slot) {
   LinePoint sums;
   {
     const Stopwatch watch(this->result_.timings.likelihood);
-    sums = this->residuals(step, [&](Index first, Index count, const T* residual) {
-      std::copy(residual, residual + count, image_.data() + first);
-      return 0.0;
-    });
+    sums = this->residuals(step, image_.data(), [](Index, Index, const T*) { return 0.0; });
   }
   ++this->result_.products;  // this projection together with the expansion of the direction that led here
   double* const out = slots_[static_cast<std::size_t>(slot)].data();

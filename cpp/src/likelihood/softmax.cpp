@@ -56,21 +56,68 @@ void normalize(Index count, Index classes, double* u, Scales& scales) {
   }
 }
 
+/// Rows in single precision lie in scratch memory with room for whole vectors.
+constexpr Index vector_width = 8;
+
+Index padded(Index classes) { return (classes + vector_width - 1) / vector_width * vector_width; }
+
+/// Calls body(c) for all c below a number of classes, for the last few of them twice: a rest of less than a vector
+/// would be slow.
+template <class Body>
+void for_classes(Index classes, const Body& body) {
+  const Index whole = classes / vector_width * vector_width;
+#pragma omp simd
+  for (Index c = 0; c < whole; ++c) body(c);
+  if (whole == classes) return;
+  if (whole == 0) {
+    for (Index c = 0; c < classes; ++c) body(c);
+    return;
+  }
+#pragma omp simd
+  for (Index c = 0; c < vector_width; ++c) body(classes - vector_width + c);
+}
+
+/// The largest of at(c).
+template <class At>
+double largest(Index classes, const At& at) {
+  const Index whole = classes / vector_width * vector_width;
+  double most = at(classes - 1);
+#pragma omp simd reduction(max : most)
+  for (Index c = 0; c < whole; ++c) most = std::max(most, at(c));
+  const Index rest = whole == 0 ? 0 : classes - vector_width;
+#pragma omp simd reduction(max : most)
+  for (Index c = 0; c < std::min(classes, vector_width); ++c) most = std::max(most, at(rest + c));
+  return most;
+}
+
+constexpr float nothing = -200.0F;  // its exponential is zero
+
+/// Fills the end of a row in scratch memory, before its classes are written.
+void fill_end(Index classes, float value, float* row) {
+  if (classes % vector_width == 0) return;
+  std::fill_n(row + padded(classes) - vector_width, vector_width, value);
+}
+
+/// row (padded) = predictors less the largest of them, which is returned; at(c) is a predictor.
+template <class At>
+double shifted_to_single(Index classes, const At& at, float* row) {
+  const double most = largest(classes, at);
+  fill_end(classes, nothing, row);
+  for_classes(classes, [&](Index c) { row[c] = static_cast<float>(at(c) - most); });
+  return most;
+}
+
+/// Scratch memory of this thread, for single precision.
+Buffer<float>& scratch(Index size) {
+  thread_local Buffer<float> memory;
+  if (static_cast<Index>(memory.size()) < size) memory.resize(static_cast<std::size_t>(size));
+  return memory;
+}
+
 /// e = exp(e) in single precision.
 void exponentials(Index size, float* e) {
   Eigen::Map<Eigen::ArrayXf> all(e, size);
   all = all.exp();
-}
-
-/// out = predictors less the largest of them, which is returned; at(c) is a predictor.
-template <class At>
-double shifted_to_single(Index classes, const At& at, float* out) {
-  double most = at(0);
-#pragma omp simd reduction(max : most)
-  for (Index c = 1; c < classes; ++c) most = std::max(most, at(c));
-#pragma omp simd
-  for (Index c = 0; c < classes; ++c) out[c] = static_cast<float>(at(c) - most);
-  return most;
 }
 
 /// Sums of weights e and of their products with the first two powers of what a direction is off a center.
@@ -83,21 +130,62 @@ struct Moments {
   double variance() const { return std::max(second / sum - mean() * mean(), 0.0); }
 };
 
-/// The center is the target's own component, which is close to the mean where it matters.
-template <class T>
-Moments moments_about(Index classes, const T* e, const T* direction, double center) {
+/// About the target's own component, which is close to the mean where it matters.
+Moments moments_about(Index classes, const double* e, const double* direction, double center) {
   double sum = 0.0;
   double first = 0.0;
   double second = 0.0;
 #pragma omp simd reduction(+ : sum, first, second)
   for (Index c = 0; c < classes; ++c) {
-    const double shifted = static_cast<double>(direction[c]) - center;
-    const double weighted = static_cast<double>(e[c]) * shifted;
-    sum += static_cast<double>(e[c]);
+    const double shifted = direction[c] - center;
+    const double weighted = e[c] * shifted;
+    sum += e[c];
     first += weighted;
     second += weighted * shifted;
   }
   return {sum, first, second};
+}
+
+/// Adds the moments of elements start .. end, as many of them as fill whole vectors, and moves the start. Sums are over
+/// lanes first: a loop over elements would add up its lanes one by one.
+template <int Width>
+void add_moments(Index& start, Index end, const float* e, const float* shifted, Moments& moments) {
+  using Lanes = Eigen::Array<float, Width, 1>;
+  if (start + Width > end) return;
+  Lanes sum = Lanes::Zero();
+  Lanes first = Lanes::Zero();
+  Lanes second = Lanes::Zero();
+  for (; start + Width <= end; start += Width) {
+    const Eigen::Map<const Lanes> weights(e + start), direction(shifted + start);
+    const Lanes weighted = weights * direction;
+    sum += weights;
+    first += weighted;
+    second += weighted * direction;
+  }
+  moments.sum += static_cast<double>(sum.sum());
+  moments.first += static_cast<double>(first.sum());
+  moments.second += static_cast<double>(second.sum());
+}
+
+/// The same for rows in scratch memory, where the direction is shifted already. Sums of many classes are added up in
+/// double precision.
+Moments moments_of(Index width, const float* e, const float* shifted) {
+  constexpr Index together = 512;
+  Moments moments;
+  for (Index start = 0; start < width;) {
+    const Index end = std::min(start + together, width);
+    add_moments<2 * vector_width>(start, end, e, shifted, moments);
+    add_moments<vector_width>(start, end, e, shifted, moments);
+  }
+  return moments;
+}
+
+double sum_of(Index width, const float* e) {
+  using Lanes = Eigen::Array<double, vector_width, 1>;
+  Lanes sum = Lanes::Zero();
+  for (Index c = 0; c < width; c += vector_width)
+    sum += Eigen::Map<const Eigen::Array<float, vector_width, 1>>(e + c).cast<double>();
+  return sum.sum();
 }
 
 }  // namespace
@@ -162,11 +250,10 @@ double Softmax::residual(Index first, Index count, double* u) const {
   return loss;
 }
 
-template <class T>
-void Softmax::add_line(Index first, Index count, const T* e, const T* du, Scales& scales, LinePoint& point) const {
+template <class MomentsOf>
+void Softmax::add_line(Index first, Index count, Scales& scales, LinePoint& point, const MomentsOf& moments_of) const {
   for (Index k = 0; k < count; ++k) {
-    const T* const direction = du + k * classes_;
-    const Moments moments = moments_about(classes_, e + k * classes_, direction, target_dot(first + k, direction));
+    const Moments moments = moments_of(k);
     scales.sums[k] = moments.sum;
     point.slope += weight(first + k) * moments.mean();
     point.curvature += weight(first + k) * moments.variance();
@@ -180,36 +267,38 @@ LinePoint Softmax::line(Index first, Index count, double* u, const double* du) c
   LinePoint point;
   for (Index k = 0; k < count; ++k) point.value -= weight(first + k) * target_dot(first + k, u + k * classes_);
   exponentials(count, classes_, u, scales);
-  add_line(first, count, static_cast<const double*>(u), du, scales, point);
+  add_line(first, count, scales, point, [&](Index k) {
+    const double* const direction = du + k * classes_;
+    return moments_about(classes_, u + k * classes_, direction, target_dot(first + k, direction));
+  });
   return point;
 }
 
 double Softmax::single_residual(Index first, Index count, const double* u, float* out) const {
   Scales scales(count);
+  const Index width = padded(classes_);
+  float* const e = scratch(count * width).data();
   double loss = 0.0;
   for (Index k = 0; k < count; ++k) {
     const double* const from = u + k * classes_;
-    scales.maxima[k] = shifted_to_single(classes_, [from](Index c) { return from[c]; }, out + k * classes_);
+    scales.maxima[k] = shifted_to_single(classes_, [from](Index c) { return from[c]; }, e + k * width);
     loss -= weight(first + k) * target_dot(first + k, from);
   }
-  exponentials(count * classes_, out);
+  exponentials(count * width, e);
   for (Index k = 0; k < count; ++k) {
     const Index i = first + k;
-    float* const row = out + k * classes_;
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (Index c = 0; c < classes_; ++c) sum += static_cast<double>(row[c]);
+    const float* const row = e + k * width;
+    float* const to = out + k * classes_;
+    const double sum = sum_of(width, row);
     scales.sums[k] = sum;
     const float factor = static_cast<float>(weight(i) / sum);
     const float s = static_cast<float>(weight(i));
     if (labels_ != nullptr) {
-#pragma omp simd
-      for (Index c = 0; c < classes_; ++c) row[c] *= factor;
-      row[labels_[i]] -= s;
+      for_classes(classes_, [&](Index c) { to[c] = factor * row[c]; });
+      to[labels_[i]] -= s;
     } else {
       const double* const target = targets_.row(i);
-#pragma omp simd
-      for (Index c = 0; c < classes_; ++c) row[c] = factor * row[c] - s * static_cast<float>(target[c]);
+      for_classes(classes_, [&](Index c) { to[c] = factor * row[c] - s * static_cast<float>(target[c]); });
     }
   }
   const Eigen::ArrayXd log_sums = scales.log_sums();
@@ -220,18 +309,23 @@ double Softmax::single_residual(Index first, Index count, const double* u, float
 LinePoint Softmax::single_line(Index first, Index count, const double* u, double step, const float* du) const {
   Scales scales(count);
   LinePoint point;
-  thread_local Buffer<float> e;
-  e.resize(static_cast<std::size_t>(count * classes_));
+  const Index width = padded(classes_);
+  float* const e = scratch(2 * count * width).data();
+  float* const shifted = e + count * width;
   for (Index k = 0; k < count; ++k) {
+    const Index i = first + k;
     const double* const from = u + k * classes_;
     const float* const direction = du + k * classes_;
+    const double center = target_dot(i, direction);
     scales.maxima[k] = shifted_to_single(
-        classes_, [=](Index c) { return from[c] + step * static_cast<double>(direction[c]); }, e.data() + k * classes_);
-    const Index i = first + k;
-    point.value -= weight(i) * (target_dot(i, from) + step * target_dot(i, direction));
+        classes_, [=](Index c) { return from[c] + step * static_cast<double>(direction[c]); }, e + k * width);
+    float* const to = shifted + k * width;
+    fill_end(classes_, 0.0F, to);
+    for_classes(classes_, [=, single = static_cast<float>(center)](Index c) { to[c] = direction[c] - single; });
+    point.value -= weight(i) * (target_dot(i, from) + step * center);
   }
-  exponentials(count * classes_, e.data());
-  add_line(first, count, static_cast<const float*>(e.data()), du, scales, point);
+  exponentials(count * width, e);
+  add_line(first, count, scales, point, [&](Index k) { return moments_of(width, e + k * width, shifted + k * width); });
   return point;
 }
 

@@ -89,6 +89,14 @@ Coefficients solved(SearchSpace& space, Gram& gram, const Coefficients& q) {
   return unit(slots, slots - 1);
 }
 
+/// y . (inverse of the guess at the Hessian) y for a pair; the last slot is scratch.
+double solved_square(SearchSpace& space, const Coefficients& y, const Pair& pair) {
+  const int scratch = static_cast<int>(y.size()) - 1;
+  space.solve_hessian(y, scratch);
+  const std::vector<double> products = space.inner(scratch, {pair.after, pair.before});
+  return products[0] - products[1];
+}
+
 /// d = -H g by the two-loop recursion, on coefficients over slots. It starts from the inverse of the space's guess at
 /// the Hessian, else the identity, scaled to agree with the last pair.
 Coefficients two_loop(SearchSpace& space, Gram& gram, const std::deque<Pair>& pairs, int gradient, int slots) {
@@ -106,8 +114,8 @@ Coefficients two_loop(SearchSpace& space, Gram& gram, const std::deque<Pair>& pa
     add(-a[k], y(pairs[k]), q);
   }
   const Pair& last = pairs.back();
-  const Coefficients image = space.has_hessian() ? solved(space, gram, y(last)) : y(last);
-  const double scale = gram(s(last), y(last)) / gram(y(last), image);
+  const double square = space.has_hessian() ? solved_square(space, y(last), last) : gram(y(last), y(last));
+  const double scale = gram(s(last), y(last)) / square;
   if (space.has_hessian()) q = solved(space, gram, q);
   for (double& value : q) value *= scale;
   for (std::size_t k = 0; k < pairs.size(); ++k) {

@@ -31,10 +31,11 @@ class PredictorSpace : public SearchSpace {
   /// The factor of the point, from 0 to 2, at which the objective is least. The point must be the direction.
   double best_factor(double square);
 
-  /// Moves the predictors by step times the image of the direction; residuals there, block by block: body(first
-  /// element, number of elements, residual). Returns the sum of the losses and of what the body returns.
+  /// Moves the predictors by step times the image of the direction, and writes the residuals there to out (n x C),
+  /// which may be that image, block by block: body(first element, number of elements, residuals). Returns the sum of
+  /// the losses and of what the body returns.
   template <class Body>
-  LinePoint residuals(double step, const Body& body);
+  LinePoint residuals(double step, T* out, const Body& body);
 
   const Problem& problem_;
   Execution execution_;

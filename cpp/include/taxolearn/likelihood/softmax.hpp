@@ -50,9 +50,9 @@ class Softmax final : public Likelihood {
   template <class T>
   double target_dot(Index i, const T* x) const;
 
-  /// Adds what rows with exponentials e, of predictors less their maxima, have beyond the targets' part.
-  template <class T>
-  void add_line(Index first, Index count, const T* e, const T* du, Scales& scales, LinePoint& point) const;
+  /// Adds what rows have beyond the targets' part; moments_of(k) are those of a row's exponentials.
+  template <class MomentsOf>
+  void add_line(Index first, Index count, Scales& scales, LinePoint& point, const MomentsOf& moments_of) const;
 
   Softmax() = default;
 
