@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/packets.hpp"
 #include "taxolearn/base/product.hpp"
 #include "taxolearn/base/vector.hpp"
 
@@ -105,6 +106,16 @@ double shifted_to_single(Index classes, const At& at, float* row) {
   fill_end(classes, nothing, row);
   for_classes(classes, [&](Index c) { row[c] = static_cast<float>(at(c) - most); });
   return most;
+}
+
+/// Asks for the elements of a long array that come a few short rows after this one: rows end before the machine sees
+/// that they are read in order.
+template <class T>
+void prefetch_after(Index classes, const T* row) {
+  constexpr Index ahead = 256;
+  constexpr Index line = 64 / static_cast<Index>(sizeof(T));
+  if (classes > ahead) return;
+  for (Index c = 0; c < classes; c += line) prefetch(row + ahead + c);
 }
 
 /// Scratch memory of this thread, for single precision.
@@ -317,6 +328,8 @@ LinePoint Softmax::single_line(Index first, Index count, const double* u, double
     const double* const from = u + k * classes_;
     const float* const direction = du + k * classes_;
     const double center = target_dot(i, direction);
+    prefetch_after(classes_, from);
+    prefetch_after(classes_, direction);
     scales.maxima[k] = shifted_to_single(
         classes_, [=](Index c) { return from[c] + step * static_cast<double>(direction[c]); }, e + k * width);
     float* const to = shifted + k * width;

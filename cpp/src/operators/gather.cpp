@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "taxolearn/base/packets.hpp"
+
 namespace taxolearn {
 namespace {
 
@@ -16,11 +18,9 @@ constexpr Index ahead = 8;              // entries whose rows are asked for befo
 constexpr Index work_per_block = 4096;  // nonzeros and rows: tens of microseconds
 
 template <int Width, class T>
-void prefetch(const T* row) {
-#if defined(__GNUC__)
+void prefetch_row(const T* row) {
   constexpr int line = 64 / static_cast<int>(sizeof(T));
-  for (int c = 0; c < Width; c += line) __builtin_prefetch(row + c);
-#endif
+  for (int c = 0; c < Width; c += line) prefetch(row + c);
 }
 
 /// Rows first .. last of the product, with the panel width known to the compiler.
@@ -36,8 +36,8 @@ void gather_rows(const Index* offsets, const std::int32_t* indices, const T* val
     Index k = offsets[i];
     const Index end = offsets[i + 1];
     for (; k + 1 < end; k += 2) {
-      prefetch<Width>(panel + indices[std::min(k + ahead, last_entry)] * Index{Width});
-      prefetch<Width>(panel + indices[std::min(k + ahead + 1, last_entry)] * Index{Width});
+      prefetch_row<Width>(panel + indices[std::min(k + ahead, last_entry)] * Index{Width});
+      prefetch_row<Width>(panel + indices[std::min(k + ahead + 1, last_entry)] * Index{Width});
       even += values[k] * RowMap(panel + indices[k] * Index{Width});
       odd += values[k + 1] * RowMap(panel + indices[k + 1] * Index{Width});
     }
@@ -95,8 +95,7 @@ RowKernel<T> kernel_for(Index width) {
 
 template <class T>
 Index panel_width() {
-  constexpr Index packet = Eigen::internal::packet_traits<T>::size;
-  return std::clamp<Index>(6 * packet / panel_granularity * panel_granularity, panel_granularity, widest_panel);
+  return std::clamp<Index>(6 * lanes<T> / panel_granularity * panel_granularity, panel_granularity, widest_panel);
 }
 
 template <class T>

@@ -13,12 +13,6 @@
 namespace taxolearn {
 namespace {
 
-inline void prefetch([[maybe_unused]] const void* address) {
-#ifdef __GNUC__
-  __builtin_prefetch(address);
-#endif
-}
-
 // Rows of a tile and columns of S that the innermost loop works on. Sums, factors and rows of the tile stay in
 // registers: 2 rows columns + rows + 2.
 constexpr int rows_at_once = 4;

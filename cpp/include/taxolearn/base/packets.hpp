@@ -1,4 +1,4 @@
-// Registers of the machine, by Eigen's names for them, and loops that the compiler unrolls.
+// What the inner loops know of the machine: its registers, by Eigen's names for them, and its cache.
 #pragma once
 
 #include <Eigen/Core>
@@ -17,6 +17,13 @@ template <class T>
 constexpr Index lanes = Eigen::internal::packet_traits<T>::size;
 
 constexpr bool many_registers = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32;
+
+/// Asks for the line of the cache at an address that will be needed soon; any address will do.
+inline void prefetch([[maybe_unused]] const void* address) {
+#ifdef __GNUC__
+  __builtin_prefetch(address);
+#endif
+}
 
 template <class Body, int... k>
 inline void unroll(const Body& body, std::integer_sequence<int, k...>) {
