@@ -66,7 +66,7 @@ TEST_CASE("the guess at the Hessian is a Kronecker product of the means over row
     const Example example(30, 6, 14, 4.0, tree, 0.7);
     const Index classes = example.likelihood.classes();
     const MatrixXd u = Random(4).matrix(30, classes);
-    Kronecker guess(example.problem);
+    Kronecker guess(example.problem, Execution{});
     guess.renew(as_matrix(u));
 
     const MatrixXd pi = softmax(u);
@@ -94,7 +94,7 @@ TEST_CASE("the guess at the Hessian is a Kronecker product of the means over row
 
 TEST_CASE("before it is told of the losses it is the identity") {
   const Example example(30, 6, 14, 4.0, true);
-  Kronecker guess(example.problem);
+  Kronecker guess(example.problem, Execution{});
   const Index size = 6 * static_cast<Index>(example.R.cols()) + example.likelihood.classes();
   const VectorXd right = Random(5).matrix(size, 1);
   VectorXd point = right;

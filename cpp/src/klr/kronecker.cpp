@@ -4,7 +4,10 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "taxolearn/base/matrix_block.hpp"
+#include "taxolearn/base/parallel.hpp"
 #include "taxolearn/base/product.hpp"
 #include "taxolearn/base/vector.hpp"
 
@@ -13,7 +16,8 @@ namespace {
 
 constexpr Index most_features = 1000;  // an eigenvalue decomposition of this size takes seconds
 constexpr Index most_classes = 100;    // with 1000 classes (ALOI) it took more iterations, not fewer
-constexpr Index rows_together = 32;
+constexpr Index rows_together = 128;
+constexpr Index parts_wanted = 8;           // enough to keep the threads busy
 constexpr double rows_per_dimension = 4.0;  // at least
 constexpr double renewals = 5.0;            // about as many as a fit has
 constexpr double eigen_work = 10.0;         // of an eigenvalue decomposition, relative to the cube of its size
@@ -34,18 +38,26 @@ double rows_taken(const Problem& problem, Index size) {
   return std::min(n, std::max(rows_per_dimension * d, 0.25 * product_work(problem) / (d * d)));
 }
 
-/// Groups of consecutive rows, evenly spread, about as many rows as wanted: body(first, count).
-template <class Body>
-Index for_some_rows(Index rows, double wanted, const Body& body) {
+/// A sum (rows x columns of the result) over groups of consecutive rows, evenly spread, about as many rows as wanted:
+/// add(first, count, sum). Returns it and the number of rows.
+template <class Add>
+std::pair<Matrix<double>, Index> sum_over_some(Index rows, double wanted, Index sum_rows, Index sum_columns,
+                                               const Execution& execution, const Add& add) {
   const Index groups = (static_cast<Index>(wanted) + rows_together - 1) / rows_together;
+  const Blocks parts(groups, (groups + parts_wanted - 1) / parts_wanted);
+  const auto first = [&](Index group) { return rows * group / groups; };
+  const auto count = [&](Index group) { return std::min(rows_together, first(group + 1) - first(group)); };
+  std::vector<Matrix<double>> sums(static_cast<std::size_t>(parts.number()));
+  parallel_for(parts.number(), execution, [&](Index part) {
+    Matrix<double>& sum = sums[static_cast<std::size_t>(part)];
+    sum = Matrix<double>(sum_rows, sum_columns);
+    for (Index k = parts.first(part); k < parts.first(part) + parts.length(part); ++k) add(first(k), count(k), sum);
+  });
+  Matrix<double> total(sum_rows, sum_columns);
+  for (const Matrix<double>& sum : sums) axpy_block(1.0, sum.data(), total.data(), total.size());
   Index taken = 0;
-  for (Index k = 0; k < groups; ++k) {
-    const Index first = rows * k / groups;
-    const Index count = std::min(rows_together, rows * (k + 1) / groups - first);
-    body(first, count);
-    taken += count;
-  }
-  return taken;
+  for (Index k = 0; k < groups; ++k) taken += count(k);
+  return {std::move(total), taken};
 }
 
 /// Eigenvectors of a symmetric matrix replace it, in columns; returns the eigenvalues, none below zero.
@@ -63,22 +75,25 @@ std::vector<double> to_eigenvectors(Matrix<double>& matrix) {
 struct Moments {
   Matrix<double> mean, covariance;
 
-  explicit Moments(const Problem& problem) : mean(1, input_features(problem.X)), covariance(mean.cols(), mean.cols()) {
+  Moments(const Problem& problem, const Execution& execution)
+      : mean(1, input_features(problem.X)), covariance(mean.cols(), mean.cols()) {
     const Index d = mean.cols();
-    Matrix<double> identity(d, d), rows(rows_together, d), ones(rows_together, 1);
+    Matrix<double> identity(d, d), ones(rows_together, 1);
     for (Index j = 0; j < d; ++j) identity.row(j)[j] = 1.0;
     std::fill(ones.data(), ones.data() + ones.size(), 1.0);
-    const Index taken = for_some_rows(input_rows(problem.X), rows_taken(problem, d), [&](Index first, Index count) {
-      const DenseView<double> some(rows.data(), count, d);
-      expand_rows(problem.X, first, identity.view(), some);
-      add_product(Product::AtB, some, some, covariance.view());
-      add_product(Product::AtB, DenseView<const double>(ones.data(), count, 1), some, mean.view());
-    });
+    const auto [sums, taken] = sum_over_some(
+        input_rows(problem.X), rows_taken(problem, d), d + 1, d, execution,
+        [&](Index first, Index count, Matrix<double>& sum) {
+          Matrix<double> rows(count, d);
+          expand_rows(problem.X, first, identity.view(), rows.view());
+          add_product(Product::AtB, rows.view(), rows.view(), row_block(sum.view(), 0, d));
+          add_product(Product::AtB, row_block(ones.view(), 0, count), rows.view(), row_block(sum.view(), d, 1));
+        });
     const double each = 1.0 / static_cast<double>(taken);
-    for (Index j = 0; j < d; ++j) mean.data()[j] *= std::sqrt(problem.variance) * each;
+    for (Index j = 0; j < d; ++j) mean.data()[j] = std::sqrt(problem.variance) * each * sums.row(d)[j];
     for (Index j = 0; j < d; ++j)
       for (Index k = 0; k < d; ++k)
-        covariance.row(j)[k] = problem.variance * each * covariance.row(j)[k] - mean.data()[j] * mean.data()[k];
+        covariance.row(j)[k] = problem.variance * each * sums.row(j)[k] - mean.data()[j] * mean.data()[k];
   }
 };
 
@@ -111,12 +126,13 @@ bool Kronecker::pays(const Problem& problem) {
   return setup <= share_of_setup * product && apply <= share_of_product * product;
 }
 
-Kronecker::Kronecker(const Problem& problem)
+Kronecker::Kronecker(const Problem& problem, const Execution& execution)
     : problem_(problem),
+      execution_(execution),
       mean_(1, input_features(problem.X)),
       scratch_(input_features(problem.X), factor_count(problem)),
       more_(scratch_.rows(), scratch_.cols()) {
-  Moments moments(problem);
+  Moments moments(problem, execution);
   inputs_ = std::move(moments.covariance);
   input_values_ = to_eigenvectors(inputs_);
   set_product(Product::AB, moments.mean.view(), inputs_.view(), mean_.view());
@@ -126,13 +142,14 @@ Kronecker::Kronecker(const Problem& problem)
 void Kronecker::renew(const Matrix<double>& u) {
   const Likelihood& likelihood = *problem_.likelihood;
   const Index classes = likelihood.classes();
-  Matrix<double> H(classes, classes), state(rows_together, classes);
   const double wanted = std::min(rows_taken(problem_, classes), static_cast<double>(u.rows()));
-  const Index taken = for_some_rows(u.rows(), wanted, [&](Index first, Index count) {
-    std::copy(u.row(first), u.row(first) + count * classes, state.data());
-    likelihood.curve(first, count, state.data());
-    likelihood.add_hessian(first, count, state.data(), H.data());
-  });
+  auto [H, taken] =
+      sum_over_some(u.rows(), wanted, classes, classes, execution_, [&](Index first, Index count, Matrix<double>& sum) {
+        Matrix<double> state(count, classes);
+        std::copy(u.row(first), u.row(first) + state.size(), state.data());
+        likelihood.curve(first, count, state.data());
+        likelihood.add_hessian(first, count, state.data(), sum.data());
+      });
   const double scale = taken == 0 ? 0.0 : static_cast<double>(u.rows()) / static_cast<double>(taken);
   for (Index k = 0; k < H.size(); ++k) H.data()[k] *= scale;
   classes_ = in_factors(problem_.coupling, H);
@@ -142,10 +159,10 @@ void Kronecker::renew(const Matrix<double>& u) {
     for (Index p = 0; p < inverse_.cols(); ++p)
       inverse_.row(j)[p] =
           1.0 / (1.0 + input_values_[static_cast<std::size_t>(j)] * values[static_cast<std::size_t>(p)]);
-  set_correction(H);
+  set_correction(H, values);
 }
 
-void Kronecker::set_correction(const Matrix<double>& H) {
+void Kronecker::set_correction(const Matrix<double>& H, const std::vector<double>& factor_values) {
   const Index factors = classes_.rows();
   const Index classes = H.rows();
   Matrix<double> transposed(factors, factors);
@@ -166,8 +183,8 @@ void Kronecker::set_correction(const Matrix<double>& H) {
   Matrix<double> S(classes, classes);
   set_product(Product::AtB, functions_.view(), weighted.view(), S.view());
   for (Index c = 0; c < classes; ++c) S.row(c)[c] += problem_.sigma2;
-  Matrix<double> roots = H;  // N, by the eigenvectors of H
-  const std::vector<double> values = to_eigenvectors(roots);
+  Matrix<double> roots = problem_.coupling == nullptr ? classes_ : H;  // N, by the eigenvectors of H
+  const std::vector<double> values = problem_.coupling == nullptr ? factor_values : to_eigenvectors(roots);
   for (Index c = 0; c < classes; ++c)
     for (Index k = 0; k < classes; ++k) roots.row(c)[k] *= std::sqrt(values[static_cast<std::size_t>(k)]);
   const Eigen::Map<const Square> N(roots.data(), classes, classes);

@@ -26,7 +26,7 @@ template <class T>
 void WeightSpace<T>::set_up() {
   this->result_.algorithm = operator_->algorithm();
   if (Kronecker::pays(this->problem_)) {
-    hessian_ = std::make_unique<Kronecker>(this->problem_);
+    hessian_ = std::make_unique<Kronecker>(this->problem_, this->execution_);
     slots_.emplace_back();
   }
   W_.assign(static_cast<std::size_t>(operator_->features() * factor_count(this->problem_) + this->u_.cols()), 0.0);

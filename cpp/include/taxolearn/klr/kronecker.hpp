@@ -13,6 +13,7 @@
 #pragma once
 
 #include "taxolearn/base/matrix.hpp"
+#include "taxolearn/base/parallel.hpp"
 #include "taxolearn/klr/problem.hpp"
 
 namespace taxolearn {
@@ -20,7 +21,7 @@ namespace taxolearn {
 class Kronecker {
  public:
   /// Takes the inputs in; the Hessian is still zero.
-  explicit Kronecker(const Problem& problem);
+  Kronecker(const Problem& problem, const Execution& execution);
 
   /// Whether it is worth its work, beside that of the kernel products.
   static bool pays(const Problem& problem);
@@ -32,9 +33,10 @@ class Kronecker {
   void apply(double* point);
 
  private:
-  void set_correction(const Matrix<double>& H);
+  void set_correction(const Matrix<double>& H, const std::vector<double>& factor_values);
 
   const Problem& problem_;
+  Execution execution_;
   Matrix<double> mean_;     ///< m, 1 x d, in the eigenvectors of the first factor
   Matrix<double> inputs_;   ///< these, in columns, d x d
   Matrix<double> classes_;  ///< those of the second factor, factors x factors
