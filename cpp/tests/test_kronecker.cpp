@@ -62,33 +62,42 @@ struct Example {
 }  // namespace
 
 TEST_CASE("the guess at the Hessian is a Kronecker product of the means over rows, and is solved exactly") {
-  for (const bool tree : {false, true}) {
-    const Example example(30, 6, 14, 4.0, tree, 0.7);
-    const Index classes = example.likelihood.classes();
-    const MatrixXd u = Random(4).matrix(30, classes);
-    Kronecker guess(example.problem, Execution{});
-    guess.renew(as_matrix(u));
+  const Index d = Taxonomy(random_parents(14, 6, 5)).classes();  // as many features as classes: all rows are taken
+  for (const Index rows : {30, 900}) {                           // in one part and in several
+    for (const bool tree : {false, true}) {
+      const Example example(rows, d, 14, 4.0, tree, 0.7);
+      const Index classes = example.likelihood.classes();
+      const MatrixXd u = Random(4).matrix(rows, classes);
+      Kronecker guess(example.problem, two);
+      guess.renew(as_matrix(u));
 
-    const MatrixXd pi = softmax(u);
-    const MatrixXd H = MatrixXd(pi.colwise().sum().asDiagonal()) - pi.transpose() * pi;
-    const MatrixXd A = 1.5 / 30.0 * example.X.transpose() * example.X;
-    const MatrixXd B = example.R.transpose() * H * example.R;
-    const Index factors = B.rows();
-    const Index size = 6 * factors + classes;
-    MatrixXd whole = MatrixXd::Identity(size, size);
-    for (Index j = 0; j < 6; ++j)
-      for (Index k = 0; k < 6; ++k) whole.block(j * factors, k * factors, factors, factors) += A(j, k) * B;
-    for (Index j = 0; j < 6; ++j) {
-      const MatrixXd cross = std::sqrt(1.5 * 0.3) * example.X.col(j).mean() * H * example.R;
-      whole.block(6 * factors, j * factors, classes, factors) += cross;
-      whole.block(j * factors, 6 * factors, factors, classes) += cross.transpose();
+      const MatrixXd pi = softmax(u);
+      const MatrixXd H = MatrixXd(pi.colwise().sum().asDiagonal()) - pi.transpose() * pi;
+      const MatrixXd A = 1.5 / static_cast<double>(rows) * example.X.transpose() * example.X;
+      const MatrixXd B = example.R.transpose() * H * example.R;
+      const Index factors = B.rows();
+      const Index size = d * factors + classes;
+      MatrixXd whole = MatrixXd::Identity(size, size);
+      for (Index j = 0; j < d; ++j)
+        for (Index k = 0; k < d; ++k) whole.block(j * factors, k * factors, factors, factors) += A(j, k) * B;
+      for (Index j = 0; j < d; ++j) {
+        const MatrixXd cross = std::sqrt(1.5 * 0.3) * example.X.col(j).mean() * H * example.R;
+        whole.block(d * factors, j * factors, classes, factors) += cross;
+        whole.block(j * factors, d * factors, factors, classes) += cross.transpose();
+      }
+      whole.bottomRightCorner(classes, classes) += 0.3 * H;
+
+      const VectorXd right = Random(5).matrix(size, 1);
+      VectorXd point = right;
+      guess.apply(point.data());
+      CHECK(relative_error(point, solution(whole, right)) < 1e-12);
+
+      Kronecker serial(example.problem, Execution{});
+      serial.renew(as_matrix(u));
+      VectorXd same = right;
+      serial.apply(same.data());
+      CHECK(identical(same, point));
     }
-    whole.bottomRightCorner(classes, classes) += 0.3 * H;
-
-    const VectorXd right = Random(5).matrix(size, 1);
-    VectorXd point = right;
-    guess.apply(point.data());
-    CHECK(relative_error(point, solution(whole, right)) < 1e-12);
   }
 }
 

@@ -91,7 +91,7 @@ double largest(Index classes, const At& at) {
   return most;
 }
 
-constexpr float nothing = -200.0F;  // its exponential is zero
+constexpr float nothing = -200.0F;  // its exponential is nothing beside the largest, which is 1
 
 /// Fills the end of a row in scratch memory, before its classes are written.
 void fill_end(Index classes, float value, float* row) {
