@@ -7,7 +7,7 @@
 //   (P + J^T H J)^-1 = P^-1 - P^-1 J^T T J P^-1,  T = N (I + N^T S N)^-1 N^T,  N N^T = H,  S = J P^-1 J^T.
 // The means come from some of the rows only.
 //
-// It halves the iterations where features are few (CLEF: from 70 to 43 flat, from 82 to 44 with the tree). On text,
+// It halves the iterations where features are few (CLEF: from 70 to 44 flat, from 82 to 44 with the tree). On text,
 // with leading singular vectors for the first factor, it did not help: with little regularization the rows that matter
 // to a pair of classes are far from the mean.
 #pragma once
