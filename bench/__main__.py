@@ -20,6 +20,7 @@ from bench import (
     learned_kernels,
     learned_texts,
     packings,
+    partial,
     peer_fits,
     peer_models,
     products,
@@ -158,6 +159,10 @@ def _add_learning(suites: Any, common: argparse.ArgumentParser) -> None:
     search.add_argument("--only", type=_names, default=["news20", "clinc150"], help="which data sets")
     search.add_argument("--limit", type=float, default=600.0, help="seconds of searches without an end")
 
+    parents = suites.add_parser("partial", **shared, help="labels of which only the parents are known")
+    parents.add_argument("--only", type=_names, default=list(partial.DATA), help="which data sets")
+    parents.add_argument("--shares", type=_numbers, default=list(partial.SHARES), help="of labels to replace")
+
     command = suites.add_parser("commands", **shared, help="the command line, end to end")
     command.add_argument("--parts", type=_names, default=["news20", "onet", "stream", "load"])
     command.add_argument("--rows", type=int, default=1_000_000, help="of the stream")
@@ -221,7 +226,7 @@ def _run_peers(options: argparse.Namespace) -> list[Result]:
 
 
 def _run_learning(options: argparse.Namespace) -> Result | None:
-    if options.suite not in ("satimage", "usps", "texts", "criterion", "search", "commands"):
+    if options.suite not in ("satimage", "usps", "texts", "criterion", "search", "partial", "commands"):
         return None
     common: dict[str, Any] = {
         "n_threads": options.threads,
@@ -240,6 +245,8 @@ def _run_learning(options: argparse.Namespace) -> Result | None:
         return criterion.run(
             parts=options.parts, tol=options.tol, repeats=options.repeats, limit=options.limit, **common
         )
+    if options.suite == "partial":
+        return partial.run(data=options.only, shares=options.shares, **common)
     if options.suite == "commands":
         return commands.run(parts=options.parts, rows=options.rows, folder=options.folder.resolve(), **common)
     problems = [problem for problem, (data, _) in searches.PROBLEMS.items() if data in options.only]

@@ -92,12 +92,12 @@ class TestLabels:
         X, y = problem()
         with pytest.raises(ValueError, match="requires y to be passed"):
             KernelLogisticClassifier(hyperparameters="fixed").fit(X, None)
-        with pytest.raises(ValueError, match="y contains NaN"):
-            KernelLogisticClassifier(hyperparameters="fixed").fit(X, np.where(y == 1, np.nan, y))
+        with pytest.raises(ValueError, match="y contains infinity"):
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, np.where(y == 1, np.inf, y))
         with pytest.raises(ValueError, match="Unknown label type: continuous"):
             KernelLogisticClassifier(hyperparameters="fixed").fit(X, X[:, 0])
-        with pytest.raises(ValueError, match="y should be a 1d array"):
-            KernelLogisticClassifier(hyperparameters="fixed").fit(X, np.eye(C)[y])
+        with pytest.raises(ValueError, match="row 0 sums to 2, expected 1"):
+            KernelLogisticClassifier(hyperparameters="fixed").fit(X, 2 * np.eye(C)[y])
 
     def test_labels_unseen_in_fit_have_no_score(self):
         X, y = problem()

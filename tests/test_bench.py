@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bench import peer_fits, peer_models
+from bench import partial, peer_fits, peer_models
 from bench.cases import Cases
 from bench.environments import Environments
 from bench.model_libraries import CLASSIFIERS
@@ -156,3 +156,14 @@ def test_models(cases, tmp_path, data_dir):
     assert set(CLASSIFIERS) >= {row["library"] for row in result.rows}
     write(result, tmp_path)
     assert (tmp_path / "peers_models.md").is_file()
+
+
+@pytest.mark.slow
+def test_parents_that_are_kept_beat_those_that_are_dropped(news20, cases, tmp_path):
+    result = partial.run(data=["news20"], shares=[0.6], cases=cases, **HERE)
+    full, kept, dropped = result.rows
+    assert full["log_loss"] < kept["log_loss"] < dropped["log_loss"]
+    assert (full["level"], kept["percent"], dropped["rounds"]) == (True, 60.0, None)
+    assert kept["rounds"] > 1
+    write(result, tmp_path)
+    assert "| taxolearn, parents kept | 60 |" in (tmp_path / "partial.md").read_text()

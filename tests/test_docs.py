@@ -196,6 +196,15 @@ def test_the_first_page_runs(capsys):
     assert float(gap.split()[-1]) <= 1e-4
 
 
+def test_the_page_of_uncertain_labels_runs(capsys):
+    assert run_blocks("uncertain-labels.md") == 4
+    rounds, _, shares = capsys.readouterr().out.splitlines()
+    assert rounds.startswith("ExpectationResult(status='converged'")
+    own, near, far = map(float, shares.split())
+    assert own > far
+    assert near > far
+
+
 class TestAddingAKernel:
     page = (DOCS / "adding-a-kernel.md").read_text(encoding="utf-8")
 

@@ -386,12 +386,16 @@ class TestWarmStart:
         model = classifier(warm_start=True, **TIGHT).fit(X, y).fit(X[:60], y[:60])
         assert_same_model(model, classifier(**TIGHT).fit(X[:60], y[:60]), X)
 
-    def test_changed_classes_start_cold(self):
+    def test_other_classes_start_cold(self):
         X, y = problem()
         model = classifier(warm_start=True).fit(X, y)
-        assert_identical(model.fit(X, y + 1), classifier().fit(X, y + 1))
-        fewer = np.minimum(y, 2)
-        assert_identical(model.fit(X, fewer), classifier().fit(X, fewer))
+        assert_identical(model.fit(X, y + 9), classifier().fit(X, y + 9))
+
+    def test_changed_classes_lead_to_their_own_optimum(self):
+        X, y = problem()
+        for changed in (y + 1, np.minimum(y, 2)):
+            model = classifier(warm_start=True, **TIGHT).fit(X, y)
+            assert_same_model(model.fit(X, changed), classifier(**TIGHT).fit(X, changed), X)
 
     def test_changed_features_start_cold(self):
         X, y = problem()

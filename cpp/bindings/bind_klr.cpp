@@ -48,11 +48,12 @@ py::dict as_dict(Result&& result) {
   for (Expansion& expansion : result.expansions)
     expansions.append(py::make_tuple(expansion.basis, as_array(std::move(expansion.coefficients))));
   out["expansions"] = expansions;
+  if (!result.point.empty()) out["point"] = as_array(std::move(result.point));
   return out;
 }
 
 Settings as_settings(const std::string& method, const std::string& state, const std::string& precision, double tol,
-                     int max_iter, int history) {
+                     int max_iter, int history, bool keep_point) {
   Settings settings;
   settings.method = choose("method", method, methods);
   settings.state = choose("state", state, states);
@@ -60,13 +61,15 @@ Settings as_settings(const std::string& method, const std::string& state, const 
   settings.tolerance = tol;
   settings.max_iterations = max_iter;
   settings.history = history;
+  settings.keep_point = keep_point;
   return settings;
 }
 
 py::dict fit_linear(const py::object& X, const py::array& targets, Index n_classes, const py::object& sample_weight,
                     const Coupling* coupling, double variance, double sigma2, const std::string& method,
                     const std::string& state, const std::string& precision, double tol, int max_iter, int history,
-                    const py::object& start_weights, int n_threads, const py::object& progress) {
+                    const py::object& start_weights, const py::object& start_point, bool keep_point, int n_threads,
+                    const py::object& progress) {
   const Input input = as_input(X);
   const HeldSoftmax softmax(targets, n_classes, sample_weight);
   Problem problem;
@@ -75,9 +78,10 @@ py::dict fit_linear(const py::object& X, const py::array& targets, Index n_class
   problem.coupling = coupling;
   problem.variance = variance;
   problem.sigma2 = sigma2;
-  const Settings settings = as_settings(method, state, precision, tol, max_iter, history);
+  const Settings settings = as_settings(method, state, precision, tol, max_iter, history, keep_point);
   Start start;
   start.weights = as_vector<double>("start_weights", start_weights, (input_features(input.view) + 1) * n_classes);
+  start.point = as_vector<double>("start_point", start_point, point_size(problem, choose_state(problem, settings)));
   Result result;
   run(n_threads, progress, [&](const Execution& execution) { result = fit(problem, settings, start, execution); });
   return as_dict(std::move(result));
@@ -108,7 +112,7 @@ py::dict fit_kernels(const std::vector<std::shared_ptr<const Kernel>>& kernels, 
                      const Coupling* coupling, double sigma2, const std::string& method, const std::string& state,
                      const std::string& precision, double tol, int max_iter, int history, const std::string& algorithm,
                      double memory_limit, Index rank, double rank_tolerance, const py::object& start_predictors,
-                     int n_threads, const py::object& progress) {
+                     const py::object& start_point, bool keep_point, int n_threads, const py::object& progress) {
   const Input input = as_input(X);
   const HeldSoftmax softmax(targets, n_classes, sample_weight);
   KernelMatrices matrices(kernels, input.view, as_kernel_settings(algorithm, rank, rank_tolerance, memory_limit));
@@ -119,9 +123,10 @@ py::dict fit_kernels(const std::vector<std::shared_ptr<const Kernel>>& kernels, 
   problem.sigma2 = sigma2;
   problem.kernels = &matrices;
   problem.kernel_of = kernel_of;
-  const Settings settings = as_settings(method, state, precision, tol, max_iter, history);
+  const Settings settings = as_settings(method, state, precision, tol, max_iter, history, keep_point);
   Start start;
   start.predictors = as_vector<double>("start_predictors", start_predictors, input_rows(input.view) * n_classes);
+  start.point = as_vector<double>("start_point", start_point, point_size(problem, choose_state(problem, settings)));
   Result result;
   run(n_threads, progress, [&](const Execution& execution) { result = fit(problem, settings, start, execution); });
   return as_dict(std::move(result));
@@ -159,7 +164,8 @@ void bind_klr(py::module_& module) {
              py::arg("coupling") = py::none(), py::arg("variance"), py::arg("sigma2"), py::arg("method") = "lbfgs",
              py::arg("state") = "auto", py::arg("precision") = "auto", py::arg("tol") = 1e-6,
              py::arg("max_iter") = 1000, py::arg("history") = 0, py::arg("start_weights") = py::none(),
-             py::arg("n_threads") = 1, py::arg("progress") = py::none());
+             py::arg("start_point") = py::none(), py::arg("keep_point") = false, py::arg("n_threads") = 1,
+             py::arg("progress") = py::none());
   module.def("predict_linear", &predict_linear, "Predictors, probabilities or their logarithms.", py::kw_only(),
              py::arg("X"), py::arg("weights"), py::arg("intercepts"), py::arg("output") = "predictor",
              py::arg("n_threads") = 1);
@@ -169,7 +175,8 @@ void bind_klr(py::module_& module) {
              py::arg("sigma2"), py::arg("method") = "lbfgs", py::arg("state") = "auto", py::arg("precision") = "auto",
              py::arg("tol") = 1e-6, py::arg("max_iter") = 1000, py::arg("history") = 0, py::arg("algorithm") = "auto",
              py::arg("memory_limit") = 4e9, py::arg("rank") = 0, py::arg("rank_tolerance") = 1e-3,
-             py::arg("start_predictors") = py::none(), py::arg("n_threads") = 1, py::arg("progress") = py::none());
+             py::arg("start_predictors") = py::none(), py::arg("start_point") = py::none(),
+             py::arg("keep_point") = false, py::arg("n_threads") = 1, py::arg("progress") = py::none());
   module.def("predict_kernels", &predict_kernels, "The same from kernel expansions.", py::kw_only(), py::arg("kernels"),
              py::arg("bases"), py::arg("coefficients"), py::arg("kernel_of") = std::vector<Index>(),
              py::arg("coupling") = py::none(), py::arg("X"), py::arg("intercepts"), py::arg("n_classes"),

@@ -197,6 +197,25 @@ TEST_CASE("a fit from the solution is done at once") {
   }
 }
 
+TEST_CASE("a fit goes on from the point that another one kept") {
+  const Example example(60, 16, 3, 2.0, 3.0, 2);
+  for (const Choice& choice : choices) {
+    Settings settings = settings_of(choice, Precision::double_, 1e-9);
+    CHECK(fit(example.problem, settings, Start(), one).point.empty());
+    settings.keep_point = true;
+    settings.max_iterations = 2;
+    const Result first = fit(example.problem, settings, Start(), one);
+    REQUIRE(static_cast<Index>(first.point.size()) ==
+            point_size(example.problem, choose_state(example.problem, settings)));
+    Start start;
+    start.point = first.point.data();
+    settings.max_iterations = 0;
+    CHECK(fit(example.problem, settings, start, one).objective <= first.objective * (1.0 + 1e-12));
+    settings.max_iterations = 1;
+    CHECK(fit(example.problem, settings, start, one).objective < first.objective);
+  }
+}
+
 TEST_CASE("a weight is a number of repetitions") {
   const Inputs inputs(30, 10, 3, 6);
   Random random(7);

@@ -3,12 +3,13 @@
 from importlib.metadata import version
 
 from taxolearn import datasets, decisions, features, kernels, metrics, model_selection
-from taxolearn.klr import FitResult, KernelLogisticClassifier, LearningResult
+from taxolearn.klr import ExpectationResult, FitResult, KernelLogisticClassifier, LearningResult
 from taxolearn.model_files import load, read_report, save
 from taxolearn.pruning import prune
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = [
+    "ExpectationResult",
     "FitResult",
     "KernelLogisticClassifier",
     "LearningResult",

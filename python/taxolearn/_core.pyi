@@ -188,6 +188,8 @@ def fit_linear(
     max_iter: int = 1000,
     history: int = 0,
     start_weights: npt.NDArray[np.float64] | None = None,
+    start_point: npt.NDArray[np.float64] | None = None,
+    keep_point: bool = False,
     n_threads: int = 1,
     progress: Callable[[int, int, float, float, float], None] | None = None,
 ) -> dict[str, Any]: ...
@@ -220,6 +222,8 @@ def fit_kernels(
     rank: int = 0,
     rank_tolerance: float = 1e-3,
     start_predictors: npt.NDArray[np.float64] | None = None,
+    start_point: npt.NDArray[np.float64] | None = None,
+    keep_point: bool = False,
     n_threads: int = 1,
     progress: Callable[[int, int, float, float, float], None] | None = None,
 ) -> dict[str, Any]: ...

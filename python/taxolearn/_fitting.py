@@ -15,7 +15,7 @@ from taxolearn._memory import check_memory_limit
 from taxolearn._validation import check_choice, check_number
 from taxolearn.kernels import Kernel, Linear, Precomputed
 
-__all__ = ["FitResult", "Problem", "Products", "check_products", "fit_functions"]
+__all__ = ["FitResult", "Problem", "Products", "check_products", "choose_state", "fit_functions", "fit_roughly"]
 
 _ALGORITHMS = ("auto", "gram", "tiled", "low_rank")
 
@@ -135,43 +135,69 @@ class Problem:
     order: npt.NDArray[np.intp]
     classes: npt.NDArray[Any]  # in our order
     function_names: list[Any]  # of the independent functions, in the core's order
+    start_point: npt.NDArray[np.float64] | None = None  # where an earlier fit with the same inputs ended
 
 
 def fit_functions(
     problem: Problem, products: Products, start: ClassFunctions | None, settings: dict[str, Any]
-) -> tuple[ClassFunctions, FitResult]:
-    """Fit, and put together what predicts.
+) -> tuple[ClassFunctions, FitResult, Any]:
+    """Fit, and put together what predicts; also the point that the solver came to, if the settings ask for it.
 
     Where the method was left open and iterations come to no end on a small problem, exact Newton steps finish it.
     """
     method, reason = _choose_method(problem, products, settings["method"])
-    functions, result = _fit(problem, products, start, settings | {"method": method}, reason)
+    functions, result, point = _fit(problem, products, start, settings | {"method": method}, reason)
     is_open = settings["method"] == "auto" and settings["state"] != "weights" and settings["precision"] != "single"
     is_patient = result.status == "stalled" or settings["max_iter"] >= _PATIENCE
     if result.status == "converged" or not (is_open and is_patient and _is_small(problem, products)):
-        return functions, result
+        return functions, result, point
     reached = f"{method} was at a relative gap of {result.relative_gap:.1e} after {result.iterations} iterations"
     try:
-        better, second = _fit(problem, products, functions, settings | {"method": "exact"}, f"exact, because {reached}")
+        better, second, end = _fit(
+            replace(problem, start_point=None),
+            products,
+            functions,
+            settings | {"method": "exact"},
+            f"exact, because {reached}",
+        )
     except ValueError:  # rounding has made a covariance indefinite
-        return functions, result
+        return functions, result, point
     if second.status != "converged":
-        return functions, result
+        return functions, result, point
     counts = {name: getattr(result, name) + getattr(second, name) for name in ("iterations", "products")}
     timings = {name: result.timings[name] + seconds for name, seconds in second.timings.items()}
-    return better, replace(second, timings=timings, **counts)
+    return better, replace(second, timings=timings, **counts), end
+
+
+def fit_roughly(
+    problem: Problem, products: Products, start: ClassFunctions | None, settings: dict[str, Any]
+) -> tuple[ClassFunctions, FitResult, npt.NDArray[np.float64]]:
+    """One method and no second thoughts; also the point it came to, for a problem that differs in its targets only."""
+    method, reason = _choose_method(problem, products, settings["method"])
+    return _fit(problem, products, start, settings | {"method": method, "keep_point": True}, reason)
+
+
+def choose_state(problem: Problem, products: Products, settings: dict[str, Any]) -> str:
+    """What the core will work on, "coefficients" or "weights"."""
+    if settings["state"] != "auto":
+        return str(settings["state"])
+    if settings["method"] in ("newton", "exact") or not _is_linear(problem, products):
+        return "coefficients"
+    (n, d), C = problem.X.shape, problem.n_classes
+    return "weights" if float(d) * len(problem.function_names) / n / C < 1.0 else "coefficients"
 
 
 def _fit(
     problem: Problem, products: Products, start: ClassFunctions | None, settings: dict[str, Any], reason: str
-) -> tuple[ClassFunctions, FitResult]:
-    """By one method."""
+) -> tuple[ClassFunctions, FitResult, Any]:
+    """By one method. The last element is None unless the settings ask for the point."""
     kernels = problem.class_kernels.kernels
     settings = settings | {
         "targets": problem.targets,
         "n_classes": problem.n_classes,
         "sample_weight": problem.sample_weight,
         "coupling": problem.class_kernels.coupling.to_core(),
+        "start_point": problem.start_point,
     }
     fit = _fit_kernels
     if len(kernels) == 1 and (kernels[0].is_precomputed or not kernels[0].is_native):
@@ -183,12 +209,13 @@ def _fit(
     functions, outcome = fit(problem, products, start, settings)
     for name in ("weights", "intercepts", "expansions"):
         outcome.pop(name)
+    point = outcome.pop("point", None)
     reason = "; ".join(text for text in (reason, outcome.pop("reason")) if text)
     ranks = tuple(outcome.pop("ranks"))
     result = FitResult(method=settings["method"], reason=reason, ranks=ranks, **outcome)
     if not np.isfinite(result.objective):
         raise ValueError(f"the values of {kernels[0]!r} are too large for these inputs: scale the features")
-    return functions, result
+    return functions, result, point
 
 
 def _is_linear(problem: Problem, products: Products) -> bool:

@@ -12,10 +12,11 @@ from taxolearn._folds import make_folds
 from taxolearn._hyperparameters import Setting
 from taxolearn._learning import LearningResult, learn
 from taxolearn._progress import learning_progress
+from taxolearn._targets import Targets
 from taxolearn._validation import check_number
 from taxolearn.model_selection import CrossValidationObjective
 
-__all__ = ["learn_setting"]
+__all__ = ["labelled_rows", "learn_setting"]
 
 _TOLERANCE = 2e-4  # on the derivatives of the mean log loss by the logarithms of the hyperparameters
 
@@ -51,7 +52,8 @@ def learn_setting(
     rows = _choose_rows(y, cv_samples, random)
     weights = sample_weight
     if rows is not None:
-        arguments["classes"] = np.unique(y)
+        if arguments.get("classes") is None:
+            arguments["classes"] = np.unique(y)
         X, y = X[rows][:, rows] if is_pairwise else X[rows], y[rows]
         if np.unique(y, return_counts=True)[1].max() < 2:
             raise ValueError(
@@ -82,6 +84,20 @@ def learn_setting(
             fingerprint=fingerprint,
         )
     return objective.hyperparameters.at(result.theta), objective.hyperparameters.table(result.theta), result
+
+
+def labelled_rows(X: Any, targets: Targets, sample_weight: Any, cv: Any, is_pairwise: bool) -> tuple[Any, Any, Any]:
+    """Inputs, weights and folds of the rows with one class, which alone can be held out and scored."""
+    rows = targets.labelled
+    if len(rows) == 0 or np.bincount(targets.labels[rows]).max() < 2:
+        raise ValueError(
+            f'hyperparameters="cv" holds out rows with one label, of which y has {len(rows)}, no two of the same '
+            'class; choose the values, with hyperparameters="fixed"'
+        )
+    X = X[rows][:, rows] if is_pairwise else X[rows]
+    if isinstance(cv, (np.ndarray, list)) and len(cv) == len(targets.labels) and np.ndim(cv[0]) == 0:
+        cv = np.asarray(cv)[rows]  # folds of all rows
+    return X, None if sample_weight is None else np.asarray(sample_weight)[rows], cv
 
 
 def _choose_rows(y: npt.NDArray[Any], cv_samples: Any, random: Any) -> npt.NDArray[np.intp] | None:

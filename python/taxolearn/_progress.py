@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-__all__ = ["LearningCallback", "ProgressCallback", "fit_progress", "learning_progress"]
+__all__ = ["LearningCallback", "ProgressCallback", "fit_progress", "learning_progress", "round_progress"]
 
 ProgressCallback = Callable[[int, int, float, float, float], None]
 # Number of the evaluation, its mean log loss (NaN if it failed), the best one, the gradient norm there, seconds.
@@ -74,6 +74,37 @@ def fit_progress(verbose: int, tol: float) -> Iterator[ProgressCallback | None]:
         yield lambda iteration, products, objective, gap, seconds: bar.update(iteration, gap)
     finally:
         bar.close()
+
+
+@contextmanager
+def round_progress(verbose: int) -> Iterator[Callable[[int, int, float, float], None] | None]:
+    """A callback for the rounds of :func:`taxolearn._expectation.fit_expectation`, shown as in :func:`fit_progress`."""
+    if verbose >= 2:
+        yield _print_round
+        return
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        yield None
+        return
+    begin = time.perf_counter()
+    delay = 0.0 if verbose else _PATIENCE_SECONDS
+    shown = False
+
+    def show(number: int, products: int, bound: float, change: float) -> None:
+        nonlocal shown
+        if time.perf_counter() - begin >= delay:
+            shown = True
+            console.print(f"expectations: round {number}, change of bound {change:.1e}", end="\r", highlight=False)
+
+    try:
+        yield show
+    finally:
+        if shown:
+            console.print()
+
+
+def _print_round(number: int, products: int, bound: float, change: float) -> None:
+    print(f"round {number:4d}  products {products:4d}  bound {bound:.10g}  change {change:.2e}", file=sys.stderr)
 
 
 def _print_line(iteration: int, products: int, objective: float, gap: float, seconds: float) -> None:

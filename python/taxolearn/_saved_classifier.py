@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from taxolearn._class_functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
 from taxolearn._container import ContentError
+from taxolearn._expectation import ExpectationResult
 from taxolearn._fitting import FitResult
 from taxolearn._learning import Evaluation, LearningResult
 from taxolearn._packing import NotStorableError, Packer, Unpacker, expect
@@ -33,6 +34,7 @@ def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any)
         "feature_names": None if names is None else [str(name) for name in names],
         "fit": packer.value(asdict(model.result_)),
         "learning": None if model.cv_result_ is None else _pack_learning(model.cv_result_, packer),
+        "expectation": None if model.em_result_ is None else packer.value(asdict(model.em_result_)),
         "functions": _pack_functions(model._functions(), packer, dtype),
     }
 
@@ -56,6 +58,8 @@ def unpack_classifier(entry: Any, unpacker: Unpacker) -> KernelLogisticClassifie
     fit = expect(unpacker.value(entry["fit"]), dict)
     model.result_ = FitResult(**fit | {"ranks": tuple(fit["ranks"])})
     model.cv_result_ = None if entry["learning"] is None else _unpack_learning(entry["learning"], unpacker)
+    rounds = entry.get("expectation")  # files of before have none
+    model.em_result_ = None if rounds is None else ExpectationResult(**expect(unpacker.value(rounds), dict))
     model.n_iter_ = expect(model.result_.iterations, int)
     _check_tree(model)
     functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,26 +15,27 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from taxolearn import decisions
 from taxolearn._class_functions import ClassFunctions, LinearFunctions
 from taxolearn._class_kernels import assign_kernels
-from taxolearn._fitting import FitResult, Problem, check_products, fit_functions
+from taxolearn._expectation import ExpectationResult, fit_expectation
+from taxolearn._fitting import FitResult, Problem, Products, check_products, choose_state, fit_functions
+from taxolearn._growing import begin_at, keep_ending
 from taxolearn._hyperparameters import Setting
 from taxolearn._kernel_start import start_kernels
-from taxolearn._learned_setting import learn_setting
+from taxolearn._learned_setting import labelled_rows, learn_setting
 from taxolearn._learning import LearningResult
-from taxolearn._progress import fit_progress
+from taxolearn._progress import fit_progress, round_progress
+from taxolearn._targets import INNER_LABELS, Targets, label_targets, read_targets
 from taxolearn._validation import (
     check_choice,
     check_inputs,
-    check_labels,
     check_number,
     check_threads,
-    check_weights,
 )
 from taxolearn.coupling import make_coupling
 from taxolearn.explanations import NodeExplanation, explain_rows
 from taxolearn.kernels import Kernel, Linear
 from taxolearn.taxonomy import Taxonomy
 
-__all__ = ["FitResult", "KernelLogisticClassifier", "LearningResult"]
+__all__ = ["ExpectationResult", "FitResult", "KernelLogisticClassifier", "LearningResult"]
 
 _HYPERPARAMETERS = ("cv", "fixed")
 _METHODS = ("auto", "lbfgs", "ncg", "newton", "exact")
@@ -67,8 +69,10 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         tree ``PerNode`` and ``PerGroup``, give kernels of their own; so does a mapping from labels (or names of nodes
         or groups) to kernels or, for flat models, a list in the order of ``classes_``.
     taxonomy : Taxonomy, default=None
-        The tree of classes. All its leaves are classes of the model, seen in ``y`` or not; labels that lie on inner
-        nodes get leaves of their own (``Taxonomy.with_classes``).
+        The tree of classes. All its leaves are classes of the model, seen in ``y`` or not.
+    inner_labels : {"own", "below"}, default="own"
+        What the name of an inner node means as a label: "own" a class of its own, for which a leaf is added below the
+        node (``Taxonomy.with_classes``); "below" that the class is one of those below the node, nobody knows which.
     coupling : {"auto", "tree", "identity"}, default="auto"
         How the taxonomy enters the prior: "tree" as described above, which "auto" means where there is a taxonomy;
         "identity" keeps the functions of the classes independent, a flat model, and uses the taxonomy for its
@@ -84,8 +88,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         Prior variance of the intercepts; 0 leaves them out.
     hyperparameters : {"cv", "fixed"}, default="cv"
         "cv" learns the parameters of the kernels that are not fixed, the variances of groups of nodes and ``sigma2``
-        on the training data before the model is fitted to all of it; "fixed" uses the values that are given (of the
-        linear kernel 1, if none is given).
+        on the training data before the model is fitted to all of it; rows without just one class have no part in that.
+        "fixed" uses the values that are given (of the linear kernel 1, if none is given).
     cv : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int, default=5
         Number of folds, stratified, or the folds themselves (see ``taxolearn.model_selection``).
     cv_partitions : int, default=1
@@ -102,12 +106,17 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     checkpoint : path, default=None
         A file that learning writes after each evaluation and goes on from if it is there already.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied into ``sample_weight``.
+        Weights of the classes, multiplied into ``sample_weight``. A row that allows several classes has the mean of
+        their weights, one with probabilities the mean by these; "balanced" counts rows in the same way.
     tol : float, default=1e-6
         Certified duality gap at which to stop, relative to the objective.
     max_iter : int, default=1000
         Largest number of iterations. If it is reached, the model is usable and a ``ConvergenceWarning`` says how far
         the fit came.
+    em_tol : float, default=1e-4
+        Where rows allow several classes: relative change of the marginal likelihood at which to stop.
+    em_rounds : int, default=100
+        Largest number of rounds there.
     method : {"auto", "lbfgs", "ncg", "newton", "exact"}, default="auto"
         Limited-memory BFGS; nonlinear conjugate gradients, which needs the least memory; Newton steps by linear
         conjugate gradients, slower, as a cross-check; or Newton steps by Cholesky factors, for flat models, in time
@@ -132,7 +141,9 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         Precision of the products with the inputs. "auto" uses single precision for large problems and changes to double
         when the certificate asks for it. The certificate is always in double precision.
     warm_start : bool, default=False
-        Start from the last fit, if it had the same classes and number of features.
+        Start from the last fit, if it had the same features. Rows and classes may have come to it, or gone: what the
+        last fit knew of the others is carried over, and a new leaf of a tree starts from the function of its parent.
+        Keeps the solver's last point, of the size of the model or of one number per row and class.
     n_threads : int or None, default=None
         Number of threads; None takes all that the process may use.
     random_state : int, RandomState instance or None, default=0
@@ -162,6 +173,9 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     cv_result_ : LearningResult or None
         How the hyperparameters were learned: every evaluation of the criterion with its parameters, gradient and time.
         ``taxolearn.plotting.learning_trace`` draws it.
+    em_result_ : ExpectationResult or None
+        How rows that allow several classes were dealt with: the bound after each round, rounds and products in all. The
+        last round is the fit that ``result_`` tells of.
     n_iter_ : int
         Iterations of the solver.
     n_features_in_ : int
@@ -186,6 +200,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         kernel: Any = None,
         *,
         taxonomy: Taxonomy | None = None,
+        inner_labels: str = "own",
         coupling: str = "auto",
         tying: Any = "level",
         variances: Any = None,
@@ -201,6 +216,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         class_weight: Mapping[Any, float] | str | None = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        em_tol: float = 1e-4,
+        em_rounds: int = 100,
         method: str = "auto",
         algorithm: str = "auto",
         rank: int | None = None,
@@ -215,6 +232,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.kernel = kernel
         self.taxonomy = taxonomy
+        self.inner_labels = inner_labels
         self.coupling = coupling
         self.tying = tying
         self.variances = variances
@@ -230,6 +248,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.em_tol = em_tol
+        self.em_rounds = em_rounds
         self.method = method
         self.algorithm = algorithm
         self.rank = rank
@@ -263,8 +283,11 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Inputs. Sparse matrices of any format; CSR with sorted indices is used without a copy.
-        y : array of shape (n_samples,)
-            Labels: numbers or strings; with a taxonomy, names of its nodes.
+        y : array or list of shape (n_samples,), or array or data frame of shape (n_samples, n_classes)
+            Labels: numbers or strings; with a taxonomy, names of its nodes (see ``inner_labels``). An entry may also be
+            a set, list or tuple of labels, one of which is right, or missing (None, NaN, pandas.NA): any class. Two
+            dimensions mean probabilities of the classes: in the order of ``predict_proba``, which is that of the
+            sorted leaves, or without a taxonomy of the labels 0, 1, 2 and so on; the columns of a data frame name them.
         sample_weight : array of shape (n_samples,), default=None
             Weights of the rows; an integer weight acts like a repetition, but under "low_rank", which sees rows only.
 
@@ -286,20 +309,22 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
         verbose = check_number("verbose", verbose, least=0, integer=True)
         products = check_products(self.algorithm, self.memory_limit, self.rank, self.rank_tolerance)
-        X, y = check_inputs(self, X, y, reset=True)
-        seen, indices = check_labels(y, least=2 if self.taxonomy is None else 1)
-        taxonomy = None if self.taxonomy is None else self.taxonomy.with_classes(seen, argument="y")
-        unseen = () if taxonomy is None else taxonomy.classes.tolist()
-        weights = check_weights(sample_weight, self.class_weight, X, seen, indices, unseen)
+        inner_labels = check_choice("inner_labels", self.inner_labels, INNER_LABELS)
+        rounds = {
+            "tol": check_number("em_tol", self.em_tol, least=0),
+            "max_rounds": check_number("em_rounds", self.em_rounds, least=1, integer=True),
+        }
+        targets = read_targets(y, self.taxonomy, inner_labels)
+        # A stand-in of the same length lets scikit-learn check the rest.
+        X, y = check_inputs(self, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
+        targets = label_targets(y, self.taxonomy) if targets is None else targets
+        taxonomy, classes = targets.taxonomy, targets.classes
+        weights = targets.weights(sample_weight, self.class_weight, X)
         # The core numbers classes as the taxonomy does; everything here is in sorted order.
-        classes, order = seen, np.arange(len(seen))
-        if taxonomy is not None:
-            order = np.argsort(taxonomy.classes, kind="stable")
-            classes = taxonomy.classes[order]
-        in_core_order = classes if taxonomy is None else taxonomy.classes
+        in_core_order = targets.in_core_order
         learned: LearningResult | None = None
         if check_choice("hyperparameters", self.hyperparameters, _HYPERPARAMETERS) == "cv":
-            setting, described, learned = self._learn(X, seen[indices], sample_weight, taxonomy, settings, verbose)
+            setting, described, learned = self._learn(X, targets, sample_weight, settings, verbose)
             class_kernels, settings["sigma2"] = setting.class_kernels, setting.sigma2
         else:
             kernel = None if self.kernel is None else start_kernels(self.kernel, X)
@@ -307,19 +332,31 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
             class_kernels = assign_kernels(kernel, taxonomy, in_core_order, given, self.tying)
             described = self._describe(class_kernels.described, settings["sigma2"], given.by_name)
         coupling = class_kernels.coupling
-        if taxonomy is not None:
-            indices = taxonomy.leaf_index(seen)[indices].astype(np.int32)
         names = taxonomy.names[1:] if taxonomy is not None and coupling.parents is not None else in_core_order.tolist()
-        problem = Problem(X, indices, len(classes), weights, class_kernels, order, classes, list(names))
-        start = self._start(classes, X.shape[1]) if self.warm_start else None
+        problem = Problem(X, targets.first(), len(classes), weights, class_kernels, targets.order, classes, list(names))
+        start, settings["keep_point"] = None, bool(self.warm_start)
+        if self.warm_start:
+            start = self._start(classes, X.shape[1])
+            problem = self._begin(problem, products, settings)
+        expectation: ExpectationResult | None = None
         with fit_progress(verbose, settings["tol"]) as progress:
-            functions, result = fit_functions(problem, products, start, settings | {"progress": progress})
+            settings["progress"] = progress
+            if targets.allowed is None:
+                functions, result, point = fit_functions(problem, products, start, settings)
+            else:
+                with round_progress(verbose) as told:
+                    functions, result, point, expectation = fit_expectation(
+                        problem, targets, products, start, settings, progress=told, **rounds
+                    )
         self.classes_ = classes
         self.taxonomy_ = taxonomy
         self.hyperparameters_ = described
         self._keep(functions)
         self.result_ = result
         self.cv_result_ = learned
+        self.em_result_ = expectation
+        if self.warm_start:
+            self._ending = keep_ending(problem, result.state, point, settings["sigma2"])
         self.n_iter_ = result.iterations
         self._warn_unless_converged()
         return self
@@ -327,23 +364,26 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     def _learn(
         self,
         X: Any,
-        y: npt.NDArray[Any],
+        targets: Targets,
         sample_weight: Any,
-        taxonomy: Taxonomy | None,
         settings: dict[str, Any],
         verbose: int,
     ) -> tuple[Setting, dict[str, Any], LearningResult]:
-        """The hyperparameters that the data ask for."""
+        """The hyperparameters that the data ask for, of which rows without one class are no part."""
+        is_pairwise, cv = self._reads_kernel_values(), self.cv
+        if not targets.is_certain:
+            X, sample_weight, cv = labelled_rows(X, targets, sample_weight, cv, is_pairwise)
         setting, described, result = learn_setting(
             X,
-            y,
+            targets.names(),
             sample_weight,
             kernel=self.kernel,
-            taxonomy=taxonomy,
-            cv=self.cv,
+            taxonomy=targets.taxonomy,
+            classes=None if targets.is_certain or targets.taxonomy is not None else targets.classes,
+            cv=cv,
             cv_partitions=self.cv_partitions,
             cv_samples=self.cv_samples,
-            is_pairwise=self._reads_kernel_values(),
+            is_pairwise=is_pairwise,
             coupling=self.coupling,
             tying=self.tying,
             variances=self.variances,
@@ -398,8 +438,23 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         functions = self._functions()
         return functions if functions.n_features == n_features else None
 
+    def _begin(self, problem: Problem, products: Products, settings: dict[str, Any]) -> Problem:
+        """The problem, to begin where the last fit of mostly the same rows ended."""
+        ending = getattr(self, "_ending", None)
+        if ending is None:
+            return problem
+        state = choose_state(problem, products, settings)
+        return replace(problem, start_point=begin_at(ending, problem, state, settings["sigma2"]))
+
     def _warn_unless_converged(self) -> None:
         result = self.result_
+        if self.em_result_ is not None and self.em_result_.status == "max_rounds":
+            warnings.warn(
+                f"Expectation maximization stopped after em_rounds={self.em_rounds} rounds. Raise em_rounds, or em_tol "
+                f"(now {self.em_tol:g}) if this accuracy is enough.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         reached = f"certified relative gap {result.relative_gap:.1e}, tol={self.tol:g}"
         if result.status == "converged":
             return

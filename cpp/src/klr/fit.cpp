@@ -193,7 +193,12 @@ void prepare(Run& run, const Start& start) {
   const Index classes = problem.likelihood->classes();
   const Index d = input_features(problem.X);
   require(start.weights == nullptr || problem.kernels == nullptr, "weights to start from need the linear kernel");
-  if (start.coefficients != nullptr || start.predictors != nullptr) {
+  if (start.point != nullptr && run.dual) {
+    run.alpha = Matrix<double>(n, classes);
+    std::copy(start.point, start.point + n * classes, run.alpha.data());
+  } else if (start.point != nullptr) {
+    run.weights.assign(start.point, start.point + point_size(problem, State::weights));
+  } else if (start.coefficients != nullptr || start.predictors != nullptr) {
     Matrix<double> given(n, classes);
     const double* const from = start.coefficients != nullptr ? start.coefficients : start.predictors;
     std::copy(from, from + n * classes, given.data());
@@ -261,6 +266,8 @@ Result fit(const Problem& problem, const Settings& settings, const Start& start,
   } else if (run.result.status == Status::converged) {
     run.result.status = Status::stalled;
   }
+  if (settings.keep_point && run.dual) run.result.point.assign(run.alpha.data(), run.alpha.data() + run.alpha.size());
+  if (settings.keep_point && !run.dual) run.result.point = std::move(run.weights);
   run.result.timings.total = run.seconds();
   return std::move(run.result);
 }

@@ -63,7 +63,8 @@ struct Settings {
   Precision precision = Precision::automatic;
   double tolerance = 1e-6;  ///< on the certified gap relative to the objective
   int max_iterations = 1000;
-  int history = 0;  ///< pairs of L-BFGS; 0: few where a vector is n x C with its image, more where it is small
+  int history = 0;          ///< pairs of L-BFGS; 0: few where a vector is n x C with its image, more where it is small
+  bool keep_point = false;  ///< whether the result has the point that the solver came to
 };
 
 /// Where to begin. All null: at zero.
@@ -71,6 +72,7 @@ struct Start {
   const double* coefficients = nullptr;  ///< alpha, n x C
   const double* predictors = nullptr;    ///< u at the rows, n x C: coefficients are guessed from the residuals
   const double* weights = nullptr;       ///< coef (d x C) followed by the intercepts (C)
+  const double* point = nullptr;         ///< Result::point of a fit with the same inputs, coupling and state
 };
 
 /// Seconds by phase.
@@ -107,7 +109,15 @@ struct Result {
   Matrix<double> weights;  ///< d x C: u(x) = weights^T x + intercepts; of the linear kernel only
   std::vector<double> intercepts;
   std::vector<Expansion> expansions;  ///< per kernel, else
+  Buffer<double> point;               ///< if it was to be kept: alpha (n x C), or W followed by b
 };
+
+/// Numbers in a point of this state.
+inline Index point_size(const Problem& problem, State state) {
+  const Index classes = problem.likelihood->classes();
+  if (state == State::coefficients) return input_rows(problem.X) * classes;
+  return input_features(problem.X) * factor_count(problem) + classes;
+}
 
 /// What a problem of this kind means by `automatic`.
 State choose_state(const Problem& problem, const Settings& settings);

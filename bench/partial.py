@@ -1,0 +1,106 @@
+"""Suite ``partial``: a share of the training labels is replaced by their parents in the tree.
+
+Models that keep such rows, as "one of the classes below" (expectation maximization), beside those that drop them and
+those that see all labels. Variances are the same for all models: if each learned its own, two effects would mix.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from bench.cases import Cases
+from bench.figures import Axes, Lines
+from bench.report import Result
+from bench.taxonomies import OF_WORDS
+from taxolearn import KernelLogisticClassifier, metrics
+from taxolearn.kernels import Linear
+
+DATA = ("news20", "clinc150", "onet")
+SHARES = (0.3, 0.6, 0.9)
+VARIANCE, SIGMA2, GAP = 30.0, 1.0, 1e-4
+_WAYS = {"kept": "taxolearn, parents kept", "dropped": "parents dropped", "full": "all labels"}
+_COLUMNS = {
+    "problem": "data",
+    "library": "model",
+    "percent": "parents %",
+    "accuracy": "acc %",
+    "log_loss": "log loss",
+    "seconds": "s",
+    "rounds": "rounds",
+    "rounds_status": "status of rounds",
+    "products": "products",
+    "gap": "gap",
+}
+_NOTE = (
+    f"Linear kernel of variance {VARIANCE:g} on every level of the tree, sigma2 = {SIGMA2:g}, gap {GAP:g}, for all "
+    "models; texts by words. The rows whose label became its parent are drawn at random, with the same seed for every "
+    "model. A label below the root itself becomes the root, which says nothing. Accuracy is that of the most probable "
+    "class on the test set. Products are those of all rounds."
+)
+
+
+def measure(data: str, way: str, share: float, quick: bool, n_threads: int) -> dict[str, Any]:
+    """Fit and score in this process."""
+    problem = OF_WORDS[data]()
+    problem = problem.first_rows(800) if quick else problem
+    hidden = np.random.default_rng(0).random(len(problem.y)) < share
+    model = KernelLogisticClassifier(
+        Linear(VARIANCE),
+        taxonomy=problem.taxonomy,
+        inner_labels="below",
+        sigma2=SIGMA2,
+        hyperparameters="fixed",
+        tol=GAP,
+        n_threads=n_threads,
+    )
+    X, y = problem.X, problem.y.astype(object)
+    if way == "kept":
+        y[hidden] = [problem.taxonomy.parent(label) for label in problem.y[hidden]]
+    elif way == "dropped":
+        X, y = X[~hidden], y[~hidden]
+    begin = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - begin
+    log_proba = model.predict_log_proba(problem.X_test)
+    truth, result = problem.y_test, model.em_result_
+    return {
+        "description": problem.description,
+        "seconds": seconds,
+        "accuracy": 100 * metrics.accuracy(truth, model.classes_[log_proba.argmax(axis=1)]),
+        "log_loss": metrics.log_loss(truth, log_proba=log_proba, classes=model.classes_),
+        "rounds": None if result is None else result.rounds,
+        "rounds_status": None if result is None else result.status,
+        "products": model.result_.products if result is None else result.products,
+        "gap": model.result_.relative_gap,
+        "status": model.result_.status,
+    }
+
+
+def run(*, data: list[str], shares: list[float], n_threads: int, quick: bool, cases: Cases) -> Result:
+    """On each data set all labels once, then both ways at each share."""
+    result = Result(
+        suite="partial",
+        title="Labels replaced by their parents: kept, dropped, and never replaced",
+        columns=_COLUMNS,
+        figure=Lines(
+            (
+                Axes("percent", "labels replaced by their parents, %", "accuracy", "accuracy on test data, %", log=""),
+                Axes("percent", "labels replaced by their parents, %", "log_loss", "log loss on test data", log=""),
+            )
+        ),
+        settings={"threads": n_threads, "quick": quick},
+        notes=[_NOTE],
+    )
+    for name in data:
+        for way, share in [("full", 0.0), *((way, share) for way in ("kept", "dropped") for share in shares)]:
+            answer = cases.run(
+                f"{name}, {way}, {share:g}",
+                "bench.partial:measure",
+                {"data": name, "way": way, "share": share, "quick": quick},
+                n_threads,
+            )
+            row = {"problem": name, "library": _WAYS[way], "percent": 100 * share, **answer}
+            result.rows.append(row | ({"percent": None, "level": True} if way == "full" else {}))
+        result.notes += list(dict.fromkeys(f"{row['description']}." for row in result.rows if row["problem"] == name))
+    return result
