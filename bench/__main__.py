@@ -17,6 +17,7 @@ from bench import (
     images,
     kernel_fits,
     large_kernels,
+    learned_coupling,
     learned_kernels,
     learned_texts,
     packings,
@@ -143,6 +144,13 @@ def _add_learning(suites: Any, common: argparse.ArgumentParser) -> None:
     usps = suites.add_parser("usps", **shared, help="own kernels learned on 2,000 rows of USPS")
     usps.add_argument("--runs", type=int, default=5)
 
+    together = suites.add_parser("learned_coupling", **shared, help="which classes go together: given and learned")
+    together.add_argument("--only", type=_names, default=list(learned_coupling.DATA), help="which data sets")
+    together.add_argument(
+        "--models", type=lambda text: text.split(";"), default=list(learned_coupling.MODELS), help="separated by ;"
+    )
+    together.add_argument("--limit", type=float, default=1800.0, help="seconds that a model may learn")
+
     texts = suites.add_parser("texts", **shared, help="variances learned for flat and hierarchical models")
     texts.add_argument("--only", type=_names, default=list(TREES), help="which data sets")
     texts.add_argument("--models", type=_names, default=list(learned_texts.MODELS))
@@ -225,8 +233,11 @@ def _run_peers(options: argparse.Namespace) -> list[Result]:
     return results
 
 
+_LEARNING = ("satimage", "usps", "texts", "learned_coupling", "criterion", "search", "partial", "commands")
+
+
 def _run_learning(options: argparse.Namespace) -> Result | None:
-    if options.suite not in ("satimage", "usps", "texts", "criterion", "search", "partial", "commands"):
+    if options.suite not in _LEARNING:
         return None
     common: dict[str, Any] = {
         "n_threads": options.threads,
@@ -241,6 +252,8 @@ def _run_learning(options: argparse.Namespace) -> Result | None:
         return learned_texts.run(
             data=options.only, models=options.models, characters=options.characters, limit=options.limit, **common
         )
+    if options.suite == "learned_coupling":
+        return learned_coupling.run(data=options.only, models=options.models, limit=options.limit, **common)
     if options.suite == "criterion":
         return criterion.run(
             parts=options.parts, tol=options.tol, repeats=options.repeats, limit=options.limit, **common

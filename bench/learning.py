@@ -21,7 +21,7 @@ def learning_facts(model: Any) -> dict[str, Any]:
         "learning_products": int(trace.products.sum()),
         "cv_loss": None if trace.best is None else float(trace.values[trace.best]),
         "learning_status": trace.status,
-        "learned": {name: float(np.exp(log)) for name, log in zip(trace.names, trace.theta, strict=True)},
+        "learned": {name: float(value) for name, value in zip(trace.names, _plain(trace), strict=True)},
         "values": trace.values.tolist(),
         "gradient_norms": trace.gradient_norms.tolist(),
         "final_seconds": result.timings["total"],
@@ -29,6 +29,13 @@ def learning_facts(model: Any) -> dict[str, Any]:
         "gap": result.relative_gap,
         "status": result.status,
     }
+
+
+def _plain(trace: Any) -> npt.NDArray[np.float64]:
+    """The parameters themselves, not their logarithms."""
+    is_log = np.ones(len(trace.names), dtype=bool) if trace.is_log is None else trace.is_log
+    values: npt.NDArray[np.float64] = np.where(is_log, np.exp(trace.theta), trace.theta)
+    return values
 
 
 def partition(y: npt.NDArray[Any], seed: int, n_folds: int = 5) -> npt.NDArray[np.int32]:

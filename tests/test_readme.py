@@ -4,6 +4,8 @@ import re
 import warnings
 from pathlib import Path
 
+import pytest
+
 from taxolearn.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -45,6 +47,16 @@ def test_the_page_on_kernels_runs(capsys):
     assert float(printed.splitlines()[0]) > 0.98
     for algorithm in ("gram", "tiled", "low_rank"):
         assert re.search(rf"^{algorithm} ", printed, flags=re.MULTILINE)
+
+
+def test_the_page_on_learned_couplings_runs(capsys):
+    page = (ROOT / "docs" / "learned-coupling.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        exec(compile(block, "learned-coupling.md", "exec"), names)
+    losses = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()[:2]]
+    said = [float(text) for text in re.findall(r"falls from ([\d.]+) \(flat\) to (\d+\.\d+)", page)[0]]
+    assert losses == pytest.approx(said, abs=0.01)
 
 
 def test_the_page_on_hyperparameters_runs(capsys):

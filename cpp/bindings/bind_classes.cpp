@@ -5,6 +5,7 @@
 #include "execution.hpp"
 #include "taxolearn/classes/coupling.hpp"
 #include "taxolearn/classes/decision.hpp"
+#include "taxolearn/classes/factor_coupling.hpp"
 
 namespace taxolearn::python {
 namespace {
@@ -115,8 +116,16 @@ const double* contiguous(const char* name, const DenseView<const double>& view, 
   return view.data;
 }
 
+Matrix<double> copied(const char* name, const py::array& array) {
+  const DenseView<const double> from = as_matrix<double>(name, array);
+  Matrix<double> out(from.rows, from.cols);
+  for (Index i = 0; i < from.rows; ++i) std::copy(from.row(i), from.row(i) + from.cols, out.row(i));
+  return out;
+}
+
 void bind_coupling(py::module_& module) {
-  py::class_<Coupling>(module, "Coupling", py::module_local(), "Prior covariance G = R R^T of the classes.")
+  py::class_<Coupling, std::shared_ptr<Coupling>>(module, "Coupling", py::module_local(),
+                                                  "Prior covariance G = R R^T of the classes.")
       .def_property_readonly("classes", &Coupling::classes)
       .def_property_readonly("factors", &Coupling::factors)
       .def_property_readonly("parameters", &Coupling::parameters)
@@ -157,16 +166,24 @@ void bind_coupling(py::module_& module) {
                            out.mutable_data());
         return out;
       });
-  py::class_<IndependentCoupling, Coupling>(module, "IndependentCoupling", py::module_local(), "G = diag(v).")
+  py::class_<IndependentCoupling, Coupling, std::shared_ptr<IndependentCoupling>>(module, "IndependentCoupling",
+                                                                                  py::module_local(), "G = diag(v).")
       .def(py::init([](const py::array& variances, const py::object& groups) {
-             return std::make_unique<IndependentCoupling>(as_tied(variances, groups));
+             return std::make_shared<IndependentCoupling>(as_tied(variances, groups));
            }),
            py::arg("variances"), py::arg("groups") = py::none());
-  py::class_<TreeCoupling, Coupling>(module, "TreeCoupling", py::module_local(), "G = Phi diag(v) Phi^T.")
+  py::class_<TreeCoupling, Coupling, std::shared_ptr<TreeCoupling>>(module, "TreeCoupling", py::module_local(),
+                                                                    "G = Phi diag(v) Phi^T.")
       .def(py::init([](std::shared_ptr<Taxonomy> taxonomy, const py::array& variances, const py::object& groups) {
-             return std::make_unique<TreeCoupling>(std::move(taxonomy), as_tied(variances, groups));
+             return std::make_shared<TreeCoupling>(std::move(taxonomy), as_tied(variances, groups));
            }),
            py::arg("taxonomy"), py::arg("variances"), py::arg("groups") = py::none());
+  py::class_<FactorCoupling, Coupling, std::shared_ptr<FactorCoupling>>(module, "FactorCoupling", py::module_local(),
+                                                                        "G = R_0 R_0^T + B B^T.")
+      .def(py::init([](std::shared_ptr<Coupling> base, const py::array& loadings) {
+             return std::make_shared<FactorCoupling>(std::move(base), copied("loadings", loadings));
+           }),
+           py::arg("base"), py::arg("loadings"));
 }
 
 }  // namespace

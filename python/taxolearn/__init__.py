@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from taxolearn import datasets, decisions, features, kernels, metrics, model_selection
 from taxolearn.klr import ExpectationResult, FitResult, KernelLogisticClassifier, LearningResult
+from taxolearn.learned_coupling import LearnedCoupling
 from taxolearn.model_files import load, read_report, save
 from taxolearn.pruning import prune
 from taxolearn.taxonomy import Taxonomy
@@ -12,6 +13,7 @@ __all__ = [
     "ExpectationResult",
     "FitResult",
     "KernelLogisticClassifier",
+    "LearnedCoupling",
     "LearningResult",
     "Taxonomy",
     "__version__",

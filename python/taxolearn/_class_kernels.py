@@ -57,6 +57,11 @@ def assign_kernels(
     if not isinstance(kernel, (PerClass, PerNode, PerGroup)):
         shared = as_kernel(kernel)
         return ClassKernels([shared], [], coupling, shared)
+    if coupling.loadings is not None:
+        raise ValueError(
+            "kernel gives kernels of their own to classes or nodes, but under a LearnedCoupling these share functions: "
+            'give one kernel for all, or another coupling ("identity" or "tree")'
+        )
     names = _function_names(kernel, taxonomy, classes, coupling, tying)
     distinct = list(dict.fromkeys(names))
     units, index, variances = kernel.assign(distinct)

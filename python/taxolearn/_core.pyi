@@ -172,6 +172,9 @@ class TreeCoupling(Coupling):
         groups: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
 
+class FactorCoupling(Coupling):
+    def __init__(self, base: Coupling | None, loadings: npt.NDArray[np.float64]) -> None: ...
+
 def fit_linear(
     *,
     X: Any,

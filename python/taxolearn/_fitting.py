@@ -184,7 +184,8 @@ def choose_state(problem: Problem, products: Products, settings: dict[str, Any])
     if settings["method"] in ("newton", "exact") or not _is_linear(problem, products):
         return "coefficients"
     (n, d), C = problem.X.shape, problem.n_classes
-    return "weights" if float(d) * len(problem.function_names) / n / C < 1.0 else "coefficients"
+    n_factors = problem.class_kernels.coupling.n_factors(len(problem.function_names))
+    return "weights" if float(d) * n_factors / n / C < 1.0 else "coefficients"
 
 
 def _fit(
@@ -226,7 +227,7 @@ def _is_linear(problem: Problem, products: Products) -> bool:
 
 def _is_small(problem: Problem, products: Products) -> bool:
     """Whether exact Newton steps are a matter of seconds."""
-    flat = problem.class_kernels.coupling.parents is None
+    flat = problem.class_kernels.coupling.is_diagonal
     work = float(problem.X.shape[0]) ** 3 * problem.n_classes
     return flat and work <= _EXACT_WORK and _bytes_of_exact(problem) <= products.memory_limit
 
@@ -305,7 +306,7 @@ def _choose_method(problem: Problem, products: Products, method: str) -> tuple[s
     n, C = problem.X.shape[0], problem.n_classes
     coupling = problem.class_kernels.coupling
     if method == "exact":
-        if coupling.parents is not None:
+        if not coupling.is_diagonal:
             raise ValueError('method="exact" is for flat models; choose another method, or coupling="identity"')
         bytes_ = _bytes_of_exact(problem)
         if bytes_ > products.memory_limit:

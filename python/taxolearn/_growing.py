@@ -48,11 +48,13 @@ class Ending:
     intercepts: dict[Any, float]
 
 
-def keep_ending(problem: Problem, state: str, point: Floats, sigma2: float) -> Ending:
-    """What a later fit needs of the point that this one came to."""
+def keep_ending(problem: Problem, state: str, point: Floats, sigma2: float) -> Ending | None:
+    """What a later fit needs of the point that this one came to; None for weights on learned loadings, which change."""
     classes = _in_core_order(problem)
     if state == "coefficients":
         return Ending(state, point.reshape(-1, problem.n_classes), _row_keys(problem.X), classes, {})
+    if problem.class_kernels.coupling.loadings is not None:
+        return None
     scales = _scales(problem)
     weights = point[: -problem.n_classes].reshape(-1, len(scales)) * scales
     intercepts = np.sqrt(sigma2) * point[-problem.n_classes :]
@@ -66,6 +68,8 @@ def begin_at(ending: Ending, problem: Problem, state: str, sigma2: float) -> Flo
         return None
     if state == "coefficients":
         return _begin_at_coefficients(ending, problem)
+    if problem.class_kernels.coupling.loadings is not None:
+        return None
     scales = _scales(problem)
     if ending.values.shape[0] != problem.X.shape[1]:
         return None

@@ -1,4 +1,4 @@
-"""Hyperparameters as one vector of logarithms: which numbers of a model are learned, and how they act on it."""
+"""Hyperparameters as one vector, on log scale but for loadings: what is learned of a model, and how it acts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,13 +9,14 @@ import numpy.typing as npt
 
 from taxolearn import _core
 from taxolearn._class_kernels import ClassKernels, _from_mapping, _function_names, assign_kernels
-from taxolearn._kernel_parameters import Parameter, exact_log
+from taxolearn._kernel_parameters import exact_log
 from taxolearn._kernel_scale import variance_bounds
 from taxolearn._kernel_start import start_kernel, start_kernels
-from taxolearn._learned_parts import LearnedKernel, LearnedVariances, NamedKernel, Vector
+from taxolearn._learned_parts import LearnedKernel, LearnedLoadings, LearnedVariances, NamedKernel, Vector
 from taxolearn._taxonomy_building import group_names
 from taxolearn.coupling import ClassCoupling, make_coupling
 from taxolearn.kernels import Kernel, Linear
+from taxolearn.learned_coupling import LearnedCoupling
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = ["Hyperparameters", "Setting", "make_hyperparameters", "start_kernel", "start_kernels"]
@@ -38,7 +39,8 @@ class Setting:
     sigma2 : float
         Prior variance of the intercepts.
     n_functions : int
-        Independent functions: classes of a flat model, nodes but the root under a tree.
+        Independent functions: classes of a flat model, nodes but the root under a tree; those that classes share by
+        loadings are not counted.
     matrix_factor : float or None
         By which a matrix that stands for the kernel is multiplied; None where the core evaluates the kernels.
     """
@@ -50,7 +52,7 @@ class Setting:
     matrix_factor: float | None = None
 
     def core_arguments(self, *, by_features: bool = True) -> dict[str, Any]:
-        """Arguments of the core's criterion; the coupling has a parameter for every function.
+        """Arguments of the core's criterion; the coupling has a parameter for every function and every loading.
 
         Parameters
         ----------
@@ -60,23 +62,39 @@ class Setting:
         """
         kernels, coupling = self.class_kernels.kernels, self.class_kernels.coupling
         variances = coupling.function_variances(self.n_functions)
+        factor = self._factor(by_features)
         if self.matrix_factor is not None:
             core_kernels = [_core.PrecomputedKernel(self.matrix_factor)]
-        elif by_features and len(kernels) == 1 and isinstance(kernels[0], Linear):
+        elif factor is not None:
             core_kernels = []
-            variances = kernels[0].variance * variances
         else:
             core_kernels = [kernel.to_core() for kernel in kernels]
         return {
             "kernels": core_kernels,
             "kernel_of": self.class_kernels.kernel_of,
-            "coupling": _core_coupling(coupling.parents, variances),
+            "coupling": _core_coupling(coupling, variances, 1.0 if factor is None else factor),
             "sigma2": self.sigma2,
         }
 
+    def _factor(self, by_features: bool) -> float | None:
+        """The variance of a linear kernel that is left to the features; None for others."""
+        kernels = self.class_kernels.kernels
+        if by_features and self.matrix_factor is None and len(kernels) == 1 and isinstance(kernels[0], Linear):
+            return float(kernels[0].variance)
+        return None
 
-def _core_coupling(parents: npt.NDArray[np.int64] | None, variances: Floats) -> _core.Coupling:
-    """With a parameter of its own for every function."""
+    def by_loading(self, core_gradient: Floats, *, by_features: bool) -> Floats:
+        """Derivatives by the entries of ``B``, from those that the core gives by those of its coupling."""
+        factor = self._factor(by_features)
+        return core_gradient if factor is None else np.sqrt(factor) * core_gradient
+
+
+def _core_coupling(coupling: ClassCoupling, variances: Floats, factor: float) -> _core.Coupling:
+    """All variances times a factor, with a parameter of its own for every function and every loading."""
+    if coupling.loadings is not None:
+        base = None if coupling.is_alone else _core_coupling(replace(coupling, loadings=None), variances, factor)
+        return _core.FactorCoupling(base, np.ascontiguousarray(np.sqrt(factor) * coupling.loadings))
+    parents, variances = coupling.parents, factor * variances
     functions = np.arange(len(variances), dtype=np.int64)
     if parents is None:
         return _core.IndependentCoupling(np.ascontiguousarray(variances), functions)
@@ -86,7 +104,7 @@ def _core_coupling(parents: npt.NDArray[np.int64] | None, variances: Floats) -> 
 
 
 class Hyperparameters:
-    """The parameters of a model that are learned, on log scale: what they are called, where they may lie, what they do.
+    """The parameters of a model that are learned: what they are called, where they may lie, what they do.
 
     ``make_hyperparameters`` builds it. It does not change. No parameter is redundant:
 
@@ -96,20 +114,25 @@ class Hyperparameters:
       have variances of their own. Variances of groups stay as they are.
     - In products of kernels only the first variance is learned.
     - Of kernels that are evaluated in Python, and of ``Precomputed``, only a factor is learned.
+    - Loadings of a ``LearnedCoupling`` have a variance, the mean diagonal of ``B B'``, unless they are alone: then that
+      of the kernel is it. What remains of them is on no log scale: the entries of ``B`` divided by its norm. Their own
+      norm is held by the penalty only.
 
     Attributes
     ----------
     names : tuple of str
-        Like "kernel.length_scale", "kernels[a].variance", "variances[level 1]" and "sigma2".
+        Like "kernel.length_scale", "kernels[a].variance", "variances[level 1]", "coupling.B[a, 0]" and "sigma2".
     theta : float64 array of shape (m,)
-        Logarithms of the values at the start. Read-only.
+        Logarithms of the values at the start; of loadings the values. Read-only.
     bounds : float64 array of shape (m, 2)
-        Logarithms of the bounds. Read-only.
+        Logarithms of the bounds; of loadings the bounds. Read-only.
+    is_log : bool array of shape (m,)
+        Which parameters are on log scale. Read-only.
     """
 
     def __init__(
         self,
-        parameters: Sequence[Parameter],
+        vector: Vector,
         kernels: Sequence[LearnedKernel],
         class_kernels: ClassKernels,
         variances: LearnedVariances,
@@ -117,12 +140,17 @@ class Hyperparameters:
         named: Mapping[Any, NamedKernel],
         sigma2: float,
         place_of_sigma2: int,
+        loadings: LearnedLoadings | None = None,
+        order: npt.NDArray[np.intp] | None = None,
     ) -> None:
+        parameters = vector.parameters
         self.names = tuple(parameter.name for parameter in parameters)
         self.theta: Floats = np.array([parameter.log for parameter in parameters], dtype=np.float64)
         bounds = [(parameter.low, parameter.high) for parameter in parameters]
         self.bounds: Floats = np.array(bounds, dtype=np.float64).reshape(-1, 2)
-        self.theta.flags.writeable = self.bounds.flags.writeable = False
+        self.is_log: npt.NDArray[np.bool_] = np.ones(len(parameters), dtype=np.bool_)
+        self.is_log[vector.plain] = False
+        self.theta.flags.writeable = self.bounds.flags.writeable = self.is_log.flags.writeable = False
         self._kernels = list(kernels)
         self._class_kernels = class_kernels
         self._variances = variances
@@ -130,6 +158,8 @@ class Hyperparameters:
         self._named = dict(named)
         self._sigma2 = sigma2
         self._place_of_sigma2 = place_of_sigma2
+        self._loadings = loadings
+        self._order = order  # from classes of the core to sorted ones
 
     def __len__(self) -> int:
         return len(self.names)
@@ -160,7 +190,15 @@ class Hyperparameters:
             matrix_factor=self._kernels[0].matrix_factor(kernels[0]),
         )
 
-    def gradient(self, setting: Setting, core_gradient: Mapping[str, Any]) -> Floats:
+    def penalty(self, theta: Floats) -> tuple[float, Floats]:
+        """What is added to the criterion, and its gradient by ``theta``."""
+        return (0.0, np.zeros(len(self.names))) if self._loadings is None else self._loadings.penalty(theta)
+
+    @property
+    def penalty_strength(self) -> float:
+        return 0.0 if self._loadings is None else self._loadings.strength
+
+    def gradient(self, setting: Setting, core_gradient: Mapping[str, Any], *, by_features: bool = True) -> Floats:
         """The gradient by ``theta``, from that by all parameters of the core's kernels and the variances of functions.
 
         Parameters
@@ -170,15 +208,23 @@ class Hyperparameters:
         core_gradient : mapping
             "kernels", "functions" and "sigma2", as the core's criterion gives them for the setting's arguments. Without
             ``has_kernel_parameters``, "kernels" is not read.
+        by_features : bool, default=True
+            As these arguments had it.
         """
-        by_function = np.asarray(core_gradient["functions"], dtype=np.float64)
+        by_all = np.asarray(core_gradient["functions"], dtype=np.float64)
+        by_function, rest = np.split(by_all, [len(self._variances.factors)])
         out = np.zeros(len(self.names))
+        total = by_function.sum()
+        if self._loadings is not None:
+            by_loading = setting.by_loading(rest, by_features=by_features)
+            self._loadings.add_gradient(setting.theta, by_loading, out)
+            total += 0.5 * float(by_loading @ self._loadings.at(setting.theta).ravel())
         by_kernel = core_gradient["kernels"]
         for k, learned in enumerate(self._kernels):
             if not learned.learned.any():
                 continue
             if learned.is_matrix or not by_kernel:  # only a variance, which is in all functions
-                out[learned.place] = by_function.sum()
+                out[learned.place] = total
             else:
                 out[learned.place] = np.asarray(by_kernel[k], dtype=np.float64)[learned.learned]
         self._variances.add_gradient(by_function, out)
@@ -197,8 +243,9 @@ class Hyperparameters:
         out["sigma2"] = setting.sigma2
         if isinstance(described, Linear):
             out["variance"] = described.variance
-        by_name = setting.class_kernels.coupling.by_name
-        return out | ({"variances": dict(by_name)} if by_name else {})
+        coupling = setting.class_kernels.coupling
+        out |= {"variances": dict(coupling.by_name)} if coupling.by_name else {}
+        return out | ({} if coupling.loadings is None else {"coupling": coupling.loadings[self._order]})
 
     def _check(self, theta: npt.ArrayLike) -> Floats:
         values = np.array(theta, dtype=np.float64)
@@ -218,6 +265,8 @@ class Hyperparameters:
 
     def _coupling_at(self, theta: Floats) -> ClassCoupling:
         given = self._class_kernels.coupling
+        if self._loadings is not None:
+            given = replace(given, loadings=self._loadings.at(theta))
         if given.variances is None:
             return given
         variances, values = self._variances.at(theta), self._variances.values(theta)
@@ -231,11 +280,12 @@ def make_hyperparameters(
     kernel: Any,
     taxonomy: Taxonomy | None,
     classes: npt.NDArray[Any],
-    coupling: str,
+    coupling: Any,
     tying: Any,
     variances: Any,
     sigma2: float,
     learn_sigma2: bool,
+    loadings: Floats | None = None,
 ) -> Hyperparameters:
     """The parameters that the estimator's arguments describe.
 
@@ -253,10 +303,13 @@ def make_hyperparameters(
         Prior variance of the intercepts.
     learn_sigma2 : bool
         Whether it is a parameter; if it is 0 it is none.
+    loadings : array of shape (n_classes, rank), default=None
+        Where those of a ``LearnedCoupling`` start, if it does not say, in the order of the core.
     """
-    given = make_coupling(taxonomy, coupling, tying, variances)
+    given = make_coupling(taxonomy, coupling, tying, variances, classes, loadings)
     assigned = assign_kernels(kernel, taxonomy, classes, given, tying)
     n_functions = len(classes) if given.parents is None else len(given.parents) - 1
+    n_functions = 0 if given.is_alone else n_functions
     vector = Vector()
     groups: dict[str, int] = {}
     named: dict[Any, NamedKernel] = {}
@@ -265,8 +318,8 @@ def make_hyperparameters(
         assigned = replace(assigned, coupling=given.times(np.ones(n_functions)))
         kernels, of_functions, named = _own_kernels(assigned, names, vector)
     else:
-        if taxonomy is not None and given.variances is None:
-            grouped = make_coupling(taxonomy, coupling, tying, 1.0)
+        if taxonomy is not None and given.variances is None and not given.is_alone:
+            grouped = make_coupling(taxonomy, coupling, tying, 1.0, classes, loadings)
             given = grouped if len(grouped.by_name) > 1 else given
         has_groups = given.parents is not None or len(given.by_name) > 1
         assigned = replace(assigned, coupling=given)
@@ -276,8 +329,13 @@ def make_hyperparameters(
         else:
             nowhere = np.full(n_functions, -1, dtype=np.int64)
             of_functions = LearnedVariances(given.function_variances(n_functions), nowhere, {})
+    shared: LearnedLoadings | None = None
+    if isinstance(coupling, LearnedCoupling) and given.loadings is not None:
+        labels, strength = [str(label) for label in classes.tolist()], coupling.strength()
+        shared = LearnedLoadings.of(given.loadings, labels, vector, strength=strength, held=given.is_alone)
     place = vector.add_number("sigma2", sigma2) if learn_sigma2 and sigma2 > 0 else -1
-    return Hyperparameters(vector.parameters, kernels, assigned, of_functions, groups, named, sigma2, place)
+    order = np.argsort(classes, kind="stable")
+    return Hyperparameters(vector, kernels, assigned, of_functions, groups, named, sigma2, place, shared, order)
 
 
 def _names_of_functions(

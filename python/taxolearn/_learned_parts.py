@@ -11,9 +11,11 @@ from taxolearn._kernel_parameters import DEFAULT_BOUNDS, Parameter, exact_log
 from taxolearn._kernel_scale import learned_parameters, scale_bounds, scale_is_free, scaled, with_logs
 from taxolearn.kernels import Kernel
 
-__all__ = ["LearnedKernel", "LearnedVariances", "NamedKernel", "Vector"]
+__all__ = ["LearnedKernel", "LearnedLoadings", "LearnedVariances", "NamedKernel", "Vector"]
 
 Floats = npt.NDArray[np.float64]
+
+_LARGEST_LOADING = 100.0
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Vector:
     """The parameters of a model in the making, in their order."""
 
     parameters: list[Parameter] = field(default_factory=list)
+    plain: list[int] = field(default_factory=list)  # places of those that are not on log scale
 
     def add(self, prefix: str, parameters: Sequence[Parameter]) -> slice:
         """Takes them in, and tells their place."""
@@ -34,6 +37,16 @@ class Vector:
         low, high = np.log(DEFAULT_BOUNDS).tolist() if bounds is None else bounds
         self.parameters.append(Parameter(name, log, min(low, log), max(high, log), True))
         return len(self.parameters) - 1
+
+    def add_plain(self, names: Sequence[str], values: Floats, largest: float) -> slice:
+        """Takes in numbers of any sign, not on log scale."""
+        start = len(self.parameters)
+        self.plain.extend(range(start, start + len(names)))
+        self.parameters.extend(
+            Parameter(name, value, min(-largest, value), max(largest, value), True)
+            for name, value in zip(names, values.tolist(), strict=True)
+        )
+        return slice(start, len(self.parameters))
 
 
 @dataclass(frozen=True)
@@ -107,6 +120,62 @@ class LearnedVariances:
     def add_gradient(self, by_function: Floats, out: Floats) -> None:
         learned = self.parameter_of >= 0
         np.add.at(out, self.parameter_of[learned], by_function[learned])
+
+
+@dataclass(frozen=True)
+class LearnedLoadings:
+    """Loadings ``B = sqrt(variance n_classes) T / |T|`` of the functions that classes share.
+
+    The parameters are the entries of ``T``, which starts with norm 1, and the logarithm of the variance: the mean
+    diagonal of ``B B'``. So the scale of ``T`` means nothing, and the penalty
+    ``strength / 2 * n_classes * rank * |T - start|^2`` holds it.
+    """
+
+    start: Floats  # T, of shape (n_classes, rank)
+    place: slice
+    variance: float  # at the start
+    place_of_variance: int  # -1: it stays
+    strength: float
+
+    @classmethod
+    def of(
+        cls, loadings: Floats, labels: Sequence[str], vector: Vector, *, strength: float, held: bool
+    ) -> "LearnedLoadings":
+        """Puts them into the vector, with ``held`` without their variance."""
+        norm = float(np.linalg.norm(loadings))
+        if norm == 0:
+            raise ValueError("B has zeros only, where nothing tells in which direction to learn; leave it out")
+        n_classes, rank = loadings.shape
+        names = [f"coupling.B[{label}, {k}]" for label in labels for k in range(rank)]
+        start, largest = loadings / norm, _LARGEST_LOADING / np.sqrt(n_classes)
+        place = vector.add_plain(names, start.ravel(), float(largest))
+        variance = norm**2 / n_classes
+        place_of_variance = -1 if held else vector.add_number("coupling.variance", variance)
+        return cls(start, place, variance, place_of_variance, strength)
+
+    def at(self, theta: Floats) -> Floats:
+        T = theta[self.place].reshape(self.start.shape)
+        variance = self.variance
+        if self.place_of_variance >= 0:
+            variance = exact_log(float(theta[self.place_of_variance]), variance)
+        B: Floats = np.sqrt(variance * len(T)) / np.linalg.norm(T) * T
+        return B
+
+    def add_gradient(self, theta: Floats, by_loading: Floats, out: Floats) -> None:
+        """From the derivatives by the entries of ``B``."""
+        T, B = theta[self.place], self.at(theta).ravel()
+        norm = np.linalg.norm(T)
+        along = float(by_loading @ B)
+        out[self.place] += (np.linalg.norm(B) * by_loading - along * T / norm) / norm
+        if self.place_of_variance >= 0:
+            out[self.place_of_variance] += 0.5 * along
+
+    def penalty(self, theta: Floats) -> tuple[float, Floats]:
+        """Its value and gradient by all parameters."""
+        gradient = np.zeros(len(theta))
+        change = theta[self.place] - self.start.ravel()
+        gradient[self.place] = self.strength * self.start.size * change
+        return 0.5 * self.strength * self.start.size * float(change @ change), gradient
 
 
 @dataclass(frozen=True)

@@ -133,4 +133,6 @@ def _fingerprint(objective: CrossValidationObjective, X: Any, y: npt.NDArray[Any
         digest.update(np.asarray(sample_weight, dtype=np.float64).tobytes())
     digest.update(repr((X.shape, objective.names, objective.hyperparameters.table(objective.theta))).encode())
     digest.update(repr(sorted(objective.settings.items())).encode())
+    if objective.hyperparameters.penalty_strength > 0:
+        digest.update(repr(objective.hyperparameters.penalty_strength).encode())
     return digest.hexdigest()

@@ -109,6 +109,9 @@ class LearningResult:
         All evaluations in their order.
     best : int or None
         Index of the one with the lowest value, None if there is none.
+    is_log : bool array of shape (m,) or None
+        Which parameters are on log scale, None for all. Others, the loadings of a ``LearnedCoupling``, stand for
+        themselves wherever this says logarithms.
     """
 
     status: str
@@ -119,6 +122,7 @@ class LearningResult:
     n_held_out: float
     evaluations: tuple[Evaluation, ...]
     best: int | None
+    is_log: NDArray[np.bool_] | None = None
 
     @property
     def theta(self) -> Array:
@@ -188,7 +192,9 @@ class LearningResult:
             ends = [int(np.argmax(self.converged)), self.best]
             lines.append(f"{'':<32} {'start':>12} {'best':>12}")
             rows = [("mean log loss", *self.values[ends]), ("gradient", *self.gradient_norms[ends])]
-            rows += zip(self.names, np.exp(self.start), np.exp(self.theta), strict=True)
+            is_log = np.True_ if self.is_log is None else self.is_log
+            shown = [np.where(is_log, np.exp(theta), theta) for theta in (self.start, self.theta)]
+            rows += zip(self.names, *shown, strict=True)
             lines += [f"{name:<32} {before:>12.6g} {after:>12.6g}" for name, before, after in rows[:12]]
             if len(rows) > 12:
                 lines.append(f"and {len(rows) - 12} parameters more")
@@ -477,6 +483,7 @@ class _Search:
             n_held_out=float(self._objective.n_held_out),
             evaluations=tuple(self.done),
             best=None if self._best is None else self._best.index,
+            is_log=getattr(self._objective, "is_log", None),
         )
 
 

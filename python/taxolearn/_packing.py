@@ -13,6 +13,7 @@ from taxolearn import kernels
 from taxolearn._container import ContentError
 from taxolearn._kernel_leaf import Leaf
 from taxolearn.kernels import Function, Kernel, PerClass, PerGroup, PerNode, Product, Sum
+from taxolearn.learned_coupling import LearnedCoupling
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = ["NotStorableError", "Packer", "Unpacker", "expect"]
@@ -118,6 +119,9 @@ class Packer:
             return {"taxonomy": self.taxonomy(value)}
         if isinstance(value, (Kernel, PerClass, PerNode, PerGroup)):
             return {"kernel": self.kernel(value)}
+        if type(value) is LearnedCoupling:
+            parameters = value.get_params(deep=False) | {"B": None if value.B is None else np.asarray(value.B)}
+            return {"coupling": {name: self.value(each) for name, each in parameters.items()}}
         raise NotStorableError(f"a {type(value).__name__} cannot be stored")
 
     def kernel(self, kernel: Any) -> Any:
@@ -224,6 +228,8 @@ class Unpacker:
             return self.taxonomy(content)
         if kind == "kernel":
             return self.kernel(content)
+        if kind == "coupling":
+            return LearnedCoupling(**{name: self.value(each) for name, each in expect(content, dict).items()})
         raise ContentError(f"it has a value of the unknown kind {kind!r}")
 
     def kernel(self, entry: Any) -> Any:

@@ -95,6 +95,9 @@ def _pack_learning(result: LearningResult, packer: Packer) -> Any:
         "names": list(result.names),
         "best": result.best,
         "held_out": float(result.n_held_out),
+        "is_log": None
+        if result.is_log is None or np.all(result.is_log)
+        else packer.array("learning.is_log", np.asarray(result.is_log, dtype=np.int64)),
         "start": packer.array("learning.start", np.asarray(result.start, dtype=np.float64)),
         "bounds": packer.array("learning.bounds", np.asarray(result.bounds, dtype=np.float64)),
         "thetas": packer.array("learning.thetas", np.asarray(result.thetas, dtype=np.float64)),
@@ -126,7 +129,7 @@ def _unpack_learning(entry: Any, unpacker: Unpacker) -> LearningResult:
                 tolerance=tolerance,
             )
         )
-    best = entry["best"]
+    best, is_log = entry["best"], entry.get("is_log")
     if best is not None and not 0 <= expect(best, int) < len(evaluations):
         raise ContentError("its record of learning is wrong")
     return LearningResult(
@@ -138,6 +141,7 @@ def _unpack_learning(entry: Any, unpacker: Unpacker) -> LearningResult:
         n_held_out=expect(entry["held_out"], float),
         evaluations=tuple(evaluations),
         best=best,
+        is_log=None if is_log is None else unpacker.array(is_log, len(names), kinds="i").astype(np.bool_),
     )
 
 

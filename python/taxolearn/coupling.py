@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn import _core
-from taxolearn._validation import check_choice
+from taxolearn.learned_coupling import LearnedCoupling
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = ["ClassCoupling", "make_coupling"]
@@ -17,7 +17,7 @@ _COUPLINGS = ("auto", "identity", "tree")
 
 @dataclass(frozen=True)
 class ClassCoupling:
-    """The prior covariance ``G = R diag(variances) R'`` of the classes, in arrays that can be copied and saved.
+    """The prior covariance ``G = R diag(variances) R' + B B'`` of the classes, in arrays that can be copied and saved.
 
     ``R`` maps independent functions to those of the classes: the identity, or under a tree the sum over the nodes on
     the path to a class, with a function for every node but the root. Classes are in the order of the taxonomy.
@@ -32,20 +32,41 @@ class ClassCoupling:
         Which variances are one parameter.
     by_name : dict
         Variances by the names of their groups.
+    loadings : ndarray of shape (n_classes, rank) or None
+        ``B``, if there is one.
+    is_alone : bool
+        Whether ``G`` is ``B B'`` and nothing else.
     """
 
     parents: npt.NDArray[np.int64] | None = None
     variances: npt.NDArray[np.float64] | None = None
     groups: npt.NDArray[np.int64] | None = None
     by_name: dict[str, float] = field(default_factory=dict)
+    loadings: npt.NDArray[np.float64] | None = None
+    is_alone: bool = False
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether classes are independent."""
+        return self.parents is None and self.loadings is None
 
     def to_core(self) -> _core.Coupling | None:
         """The core's object; None for the identity."""
+        if self.loadings is not None:
+            n_classes = len(self.loadings)
+            unit = _core.IndependentCoupling(np.ones(n_classes))
+            base = None if self.is_alone else replace(self, loadings=None).to_core() or unit
+            return _core.FactorCoupling(base, np.ascontiguousarray(self.loadings))
         if self.variances is None:
             return None
         if self.parents is None:
             return _core.IndependentCoupling(self.variances, self.groups)
         return _core.TreeCoupling(_core.Taxonomy(self.parents), self.variances, self.groups)
+
+    def n_factors(self, n_functions: int) -> int:
+        """Of independent functions and those that are shared."""
+        shared = 0 if self.loadings is None else self.loadings.shape[1]
+        return shared if self.is_alone else n_functions + shared
 
     def function_variances(self, n_functions: int) -> npt.NDArray[np.float64]:
         """Of the independent functions."""
@@ -66,12 +87,25 @@ class ClassCoupling:
         return replace(self, variances=factors if self.variances is None else self.variances * factors)
 
 
-def make_coupling(taxonomy: Taxonomy | None, coupling: str, tying: Any, variances: Any) -> ClassCoupling:
+def make_coupling(
+    taxonomy: Taxonomy | None,
+    coupling: Any,
+    tying: Any,
+    variances: Any,
+    classes: npt.NDArray[Any] | None = None,
+    loadings: npt.NDArray[np.float64] | None = None,
+) -> ClassCoupling:
     """The coupling that the estimator's arguments describe.
 
-    Groups of nodes that have no class count under the tree only.
+    Groups of nodes that have no class count under the tree only. Classes and loadings, which take the place of those
+    of a ``LearnedCoupling``, are in the order of the core.
     """
-    check_choice("coupling", coupling, _COUPLINGS)
+    if isinstance(coupling, LearnedCoupling):
+        assert classes is not None
+        return _make_learned(taxonomy, coupling, tying, variances, classes, loadings)
+    if not isinstance(coupling, str) or coupling not in _COUPLINGS:
+        choices = ", ".join(map(repr, _COUPLINGS))
+        raise ValueError(f"coupling is {coupling!r}, expected one of {choices}, or a LearnedCoupling")
     if taxonomy is None:
         if coupling == "tree":
             raise ValueError('coupling="tree" needs a taxonomy; give one, or coupling="identity"')
@@ -89,6 +123,31 @@ def make_coupling(taxonomy: Taxonomy | None, coupling: str, tying: Any, variance
     if coupling == "identity":
         return ClassCoupling(None, values[groups], groups, by_name)
     return ClassCoupling(taxonomy.parents, np.where(groups < 0, 0.0, values[groups]), groups, by_name)
+
+
+def _make_learned(
+    taxonomy: Taxonomy | None,
+    coupling: LearnedCoupling,
+    tying: Any,
+    variances: Any,
+    classes: npt.NDArray[Any],
+    loadings: npt.NDArray[np.float64] | None,
+) -> ClassCoupling:
+    """The base with the loadings."""
+    coupling.n_shared(len(classes))
+    base = coupling.base_name(taxonomy is not None)
+    if loadings is None:
+        given = coupling.loadings(len(classes))
+        if given is None:
+            raise ValueError(
+                'coupling is a LearnedCoupling without B, which hyperparameters="cv" learns; with "fixed", give B'
+            )
+        loadings = given[np.argsort(np.argsort(classes, kind="stable"), kind="stable")]
+    if base == "none":
+        if variances is not None:
+            raise ValueError('variances belong to functions that LearnedCoupling(base="none") leaves out; omit them')
+        return ClassCoupling(loadings=loadings, is_alone=True)
+    return replace(make_coupling(taxonomy, base, tying, variances, classes), loadings=loadings)
 
 
 def _check_variances(variances: Any, names: list[str]) -> Any:

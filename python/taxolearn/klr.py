@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from taxolearn import decisions
 from taxolearn._class_functions import ClassFunctions, LinearFunctions
 from taxolearn._class_kernels import assign_kernels
+from taxolearn._convergence import unconverged
 from taxolearn._expectation import ExpectationResult, fit_expectation
 from taxolearn._fitting import FitResult, Problem, Products, check_products, choose_state, fit_functions
 from taxolearn._growing import begin_at, keep_ending
@@ -33,6 +34,7 @@ from taxolearn._validation import (
 from taxolearn.coupling import make_coupling
 from taxolearn.explanations import NodeExplanation, explain_rows
 from taxolearn.kernels import Kernel, Linear
+from taxolearn.learned_coupling import ClassFactors
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = ["ExpectationResult", "FitResult", "KernelLogisticClassifier", "LearningResult"]
@@ -73,10 +75,10 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     inner_labels : {"own", "below"}, default="own"
         What the name of an inner node means as a label: "own" a class of its own, for which a leaf is added below the
         node (``Taxonomy.with_classes``); "below" that the class is one of those below the node, nobody knows which.
-    coupling : {"auto", "tree", "identity"}, default="auto"
+    coupling : {"auto", "tree", "identity"} or LearnedCoupling, default="auto"
         How the taxonomy enters the prior: "tree" as described above, which "auto" means where there is a taxonomy;
         "identity" keeps the functions of the classes independent, a flat model, and uses the taxonomy for its
-        classes, node probabilities and decisions only.
+        classes, node probabilities and decisions only. A ``LearnedCoupling`` learns which classes go together.
     tying : {"shared", "level", "subtree", "node"} or array of int, default="level"
         Which nodes share a variance: all; those of the same depth; those below the same child of the root; none. Or
         the group of every node (see ``Taxonomy.groups``).
@@ -159,7 +161,10 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         The taxonomy, with a leaf for every label.
     hyperparameters_ : dict
         Those of the fitted model: "kernel" (or "kernels" by name, where they differ), "sigma2" and, under a coupling,
-        "variances" by the name of the group; for the linear kernel also its "variance".
+        "variances" by the name of the group; for the linear kernel also its "variance"; under a ``LearnedCoupling``
+        its loadings, "coupling".
+    coupling_ : ClassFactors
+        Loadings ``B`` and similarities of the classes, under a ``LearnedCoupling`` only.
     coef_ : ndarray of shape (n_classes, n_features)
         Weights of the linear model; there is one row per class, also for two classes. Only for the linear kernel.
         Sparse after ``taxolearn.prune``.
@@ -201,7 +206,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         *,
         taxonomy: Taxonomy | None = None,
         inner_labels: str = "own",
-        coupling: str = "auto",
+        coupling: Any = "auto",
         tying: Any = "level",
         variances: Any = None,
         sigma2: float = 1.0,
@@ -328,9 +333,10 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
             class_kernels, settings["sigma2"] = setting.class_kernels, setting.sigma2
         else:
             kernel = None if self.kernel is None else start_kernels(self.kernel, X)
-            given = make_coupling(taxonomy, self.coupling, self.tying, self.variances)
+            given = make_coupling(taxonomy, self.coupling, self.tying, self.variances, in_core_order)
             class_kernels = assign_kernels(kernel, taxonomy, in_core_order, given, self.tying)
             described = self._describe(class_kernels.described, settings["sigma2"], given.by_name)
+            described |= {} if given.loadings is None else {"coupling": given.loadings[targets.order]}
         coupling = class_kernels.coupling
         names = taxonomy.names[1:] if taxonomy is not None and coupling.parents is not None else in_core_order.tolist()
         problem = Problem(X, targets.first(), len(classes), weights, class_kernels, targets.order, classes, list(names))
@@ -358,7 +364,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         if self.warm_start:
             self._ending = keep_ending(problem, result.state, point, settings["sigma2"])
         self.n_iter_ = result.iterations
-        self._warn_unless_converged()
+        for message in unconverged(self):
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
 
     def _learn(
@@ -414,6 +421,13 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
             out["variance"] = kernels.variance
         return out | ({"variances": variances} if variances else {})
 
+    @property
+    def coupling_(self) -> ClassFactors:
+        check_is_fitted(self)
+        if "coupling" not in self.hyperparameters_:
+            raise AttributeError("coupling_ is what a LearnedCoupling found; this model has another coupling")
+        return ClassFactors(self.hyperparameters_["coupling"], self.classes_)
+
     def _keep(self, functions: ClassFunctions) -> None:
         """Make the fitted functions attributes."""
         for name in ("coef_", "expansions_", "_kernel_functions"):
@@ -445,31 +459,6 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
             return problem
         state = choose_state(problem, products, settings)
         return replace(problem, start_point=begin_at(ending, problem, state, settings["sigma2"]))
-
-    def _warn_unless_converged(self) -> None:
-        result = self.result_
-        if self.em_result_ is not None and self.em_result_.status == "max_rounds":
-            warnings.warn(
-                f"Expectation maximization stopped after em_rounds={self.em_rounds} rounds. Raise em_rounds, or em_tol "
-                f"(now {self.em_tol:g}) if this accuracy is enough.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        reached = f"certified relative gap {result.relative_gap:.1e}, tol={self.tol:g}"
-        if result.status == "converged":
-            return
-        if result.status == "max_iter":
-            advice = f"Raise max_iter (now {self.max_iter}), or tol if this accuracy is enough."
-            what = f"The fit stopped after {result.iterations} iterations ({reached})."
-        else:
-            what = f"The fit cannot get closer to the minimum in this arithmetic ({reached})."
-            if self.precision == "single":
-                advice = 'Raise tol, or use precision="auto".'
-            elif hasattr(self, "coef_"):
-                advice = "Raise tol, or scale the features."
-            else:
-                advice = "Raise tol, or lower the variance of the kernel or sigma2."
-        warnings.warn(f"{what} {advice}", ConvergenceWarning, stacklevel=3)
 
     def _predict(self, X: Any, output: str) -> npt.NDArray[np.float64]:
         check_is_fitted(self)

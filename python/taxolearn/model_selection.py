@@ -9,6 +9,8 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state, check_X_y
 
 from taxolearn import _core
+from taxolearn._class_kernels import assign_kernels
+from taxolearn._coupling_start import confusion_loadings
 from taxolearn._fitting import _given_matrix, check_products
 from taxolearn._folds import make_folds
 from taxolearn._hyperparameters import Hyperparameters, make_hyperparameters, start_kernels
@@ -21,6 +23,8 @@ from taxolearn._validation import (
     check_threads,
     check_weights,
 )
+from taxolearn.coupling import make_coupling
+from taxolearn.learned_coupling import LearnedCoupling
 from taxolearn.taxonomy import Taxonomy
 
 __all__ = ["CrossValidationObjective"]
@@ -42,7 +46,7 @@ class CrossValidationObjective:
     For each fold the model is fitted to the rows outside of it and predicts those inside. The criterion is the sum of
     the weighted negative logarithms of the probabilities that held-out rows get for their class. Its gradient by all
     hyperparameters takes one more linear system per fold, however many there are (Seeger, JMLR 9, 2008, sections 4 and
-    5.2). Divided by ``n_held_out``, it is the mean log loss.
+    5.2). Divided by ``n_held_out``, it is the mean log loss. A ``LearnedCoupling`` adds its penalty.
 
     Fits start from those of the last point that was accepted, so nearby points are cheap.
 
@@ -90,9 +94,12 @@ class CrossValidationObjective:
     names : tuple of str
         What the hyperparameters are called, like "kernel.length_scale", "variances[level 1]" or "sigma2".
     theta : float64 array of shape (m,)
-        Logarithms of their values at the start.
+        Logarithms of their values at the start; of the loadings of a ``LearnedCoupling`` the values, for ``B`` divided
+        by its norm.
     bounds : float64 array of shape (m, 2)
-        Logarithms of their bounds.
+        Logarithms of their bounds, and the bounds of loadings.
+    is_log : bool array of shape (m,)
+        Which of them are on log scale.
     n_held_out : float
         Number of rows that are held out, counted by their weights.
     hyperparameters : Hyperparameters
@@ -124,7 +131,7 @@ class CrossValidationObjective:
         folds: Any = 5,
         *,
         classes: npt.ArrayLike | None = None,
-        coupling: str = "auto",
+        coupling: Any = "auto",
         tying: Any = "level",
         variances: Any = None,
         sigma2: float = 1.0,
@@ -170,18 +177,30 @@ class CrossValidationObjective:
             raise ValueError("sample_weight is zero for all rows that are held out; give them weight, or other folds")
 
         kernel = start_kernels(kernel, X)
+        self._data = {"X": X, "targets": indices, "n_classes": len(in_order), "sample_weight": weights}
+        loadings = None
+        if isinstance(coupling, LearnedCoupling):
+            rank = coupling.n_shared(len(in_order))
+            unit = np.ones((len(in_order), rank))
+            given = make_coupling(taxonomy, coupling, tying, variances, in_order, unit)
+            assign_kernels(kernel, taxonomy, in_order, given, tying)  # tells what does not go together
+            if coupling.B is None:
+                loadings = confusion_loadings(
+                    self._data, in_order, self.partitions[0], kernel, sigma2, products, rank, self._n_threads
+                )
+                loadings *= np.sqrt(len(in_order))
         self.hyperparameters: Hyperparameters = make_hyperparameters(
-            kernel, taxonomy, in_order, coupling, tying, variances, sigma2, bool(learn_sigma2)
+            kernel, taxonomy, in_order, coupling, tying, variances, sigma2, bool(learn_sigma2), loadings
         )
         start = self.hyperparameters.at(self.hyperparameters.theta)
-        if method == "exact" and start.class_kernels.coupling.parents is not None:
+        if method == "exact" and not start.class_kernels.coupling.is_diagonal:
             raise ValueError('method="exact" is for flat models; choose another method, or coupling="identity"')
         if start.matrix_factor is not None:
             X, _ = _given_matrix(start.class_kernels.kernels[0], X, self._n_threads)
         else:
             for own in start.class_kernels.kernels:
                 own.check_features(X.shape[1])
-        self._data = {"X": X, "targets": indices, "n_classes": len(in_order), "sample_weight": weights}
+        self._data["X"] = X
         self._criteria = self._make_criteria()
 
     @property
@@ -195,6 +214,10 @@ class CrossValidationObjective:
     @property
     def bounds(self) -> Floats:
         return self.hyperparameters.bounds
+
+    @property
+    def is_log(self) -> npt.NDArray[np.bool_]:
+        return self.hyperparameters.is_log
 
     def value_and_gradient(self, theta: npt.ArrayLike, tol: float = 1e-8) -> tuple[float, Floats]:
         """The criterion and its derivatives, for any optimizer.
@@ -259,10 +282,14 @@ class CrossValidationObjective:
             )
             for criterion in self._criteria
         ]
+        penalty, slope = self.hyperparameters.penalty(setting.theta)
+        gradients = [
+            self.hyperparameters.gradient(setting, one["gradient"], by_features=self._by_features) for one in results
+        ]
         return Evaluation(
             theta=setting.theta,
-            value=float(np.mean([result["value"] for result in results])),
-            gradient=np.mean([self.hyperparameters.gradient(setting, one["gradient"]) for one in results], axis=0),
+            value=float(np.mean([result["value"] for result in results])) + penalty,
+            gradient=np.mean(gradients, axis=0) + slope,
             converged=all(result["converged"] for result in results),
             gap=max(float(result["gap"]) for result in results),
             products=sum(int(result["products"]) for result in results),

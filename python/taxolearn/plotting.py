@@ -8,18 +8,30 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 
 from taxolearn._learning import LearningResult
 from taxolearn._validation import check_choice
+from taxolearn.learned_coupling import ClassFactors
 from taxolearn.metrics import ErrorRejectCurve, LevelScores, ReliabilityCurve
 
-__all__ = ["learning_trace", "plot_comparison", "plot_error_reject", "plot_levels", "plot_reliability"]
+__all__ = [
+    "class_similarity",
+    "learning_trace",
+    "plot_comparison",
+    "plot_error_reject",
+    "plot_levels",
+    "plot_reliability",
+]
 
 # Told apart by readers with any colour vision (Okabe and Ito 2008).
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _QUIET = "#8a8f98"
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _SCORES = ("precision", "recall", "f")
+_MOST_LABELS, _LONGEST_LABEL = 160, 28  # of a heat map, and letters of each
+_LARGEST_SIDE = 20.0  # of a heat map, inches
 _BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}  # where legends hide no lines
 
 
@@ -129,8 +141,8 @@ def learning_trace(result: LearningResult, *, ax: Any = None) -> Any:
     """How hyperparameters were learned: mean log loss, gradient norm and parameters of each evaluation.
 
     The line follows the lowest loss so far; losses far above the first one are drawn at the upper edge. Failed
-    evaluations are crosses. Parameters are drawn as factors of change since the start, the seven that changed most in
-    colour.
+    evaluations are crosses. Parameters are drawn as factors of change since the start, loadings of a learned coupling
+    as differences, the seven that changed most in colour.
 
     Parameters
     ----------
@@ -157,7 +169,8 @@ def learning_trace(result: LearningResult, *, ax: Any = None) -> Any:
     norms = result.gradient_norms[good]
     middle.plot(numbers[good], norms, "o-", color=_COLOURS[0], linewidth=1.2, markersize=3.5)
     middle.set(yscale="log" if norms.any() else "linear", ylabel="gradient norm")
-    _parameter_panel(bottom, numbers[good], (result.thetas - result.start)[good] / np.log(10), result)
+    units = np.log(10) if result.is_log is None else np.where(result.is_log, np.log(10), 1.0)
+    _parameter_panel(bottom, numbers[good], (result.thetas - result.start)[good] / units, result)
     bottom.set(xlabel="evaluation", xlim=(0.4, len(numbers) + 0.6))
     bottom.xaxis.get_major_locator().set_params(integer=True)
     for panel in (ax, middle, bottom):
@@ -183,6 +196,57 @@ def _loss_panel(ax: Any, numbers: Any, values: Any, best: int) -> None:
     ax.plot(numbers[best], lowest, "o", color="none", markeredgecolor="#333333", markersize=9, label="best")
     ax.set(ylabel="mean log loss", ylim=(lowest - 0.08 * (top - lowest), top))
     _legend(ax, **_BESIDE)
+
+
+def class_similarity(model: Any, *, ax: Any = None) -> Any:
+    """Heat map of the similarities of the classes that a learned coupling found, similar ones side by side.
+
+    Classes are in the order of the leaves of a hierarchical clustering, by average linkage. Red ones go together, blue
+    ones against each other.
+
+    Parameters
+    ----------
+    model : KernelLogisticClassifier or ClassFactors
+        A model fitted with a ``LearnedCoupling``, or its attribute ``coupling_``.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a new figure, large enough for the labels of 150 classes. Of more classes, not all
+        have a label.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    factors = model if isinstance(model, ClassFactors) else getattr(model, "coupling_", None)
+    if not isinstance(factors, ClassFactors):
+        raise ValueError(f"model must be fitted with coupling=LearnedCoupling(...), got {model!r}")
+    values = factors.correlations()
+    order = _clustered(values)
+    n = len(order)
+    letters = min(max(len(str(label)) for label in factors.classes), _LONGEST_LABEL)
+    side = float(np.clip(2.0 + 0.07 * letters + 0.115 * n, 5.0, _LARGEST_SIDE))
+    ax = _axes(ax, size=(side + 0.8, side))
+    image = ax.imshow(values[np.ix_(order, order)], cmap="RdBu_r", vmin=-1, vmax=1, interpolation="nearest")
+    step = -(-n // _MOST_LABELS)
+    places = np.arange(0, n, step)
+    texts = [str(factors.classes[order[k]]) for k in places]
+    texts = [text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}\u2026" for text in texts]
+    size = 8 if n <= 40 else 6
+    ax.set_xticks(places, texts, rotation=90, fontsize=size)
+    ax.set_yticks(places, texts, fontsize=size)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, pad=0.02, aspect=30)
+    bar.outline.set_visible(False)
+    bar.set_label("similarity (correlation of loadings)")
+    return ax
+
+
+def _clustered(similarity: Any) -> Any:
+    """An order in which similar ones are neighbours."""
+    if len(similarity) < 3:
+        return np.arange(len(similarity))
+    distance = squareform(np.maximum(1.0 - similarity, 0.0), checks=False)
+    return leaves_list(linkage(distance, method="average", optimal_ordering=len(similarity) <= _MOST_LABELS))
 
 
 def _parameter_panel(ax: Any, numbers: Any, changes: Any, result: LearningResult) -> None:

@@ -20,7 +20,8 @@ void check(const Candidate& candidate, const Likelihood& likelihood, const Crite
   require(candidate.coupling->classes() == likelihood.classes(), "the coupling has ", candidate.coupling->classes(),
           " classes, expected ", likelihood.classes());
   const Index factors = candidate.coupling->factors();
-  require(candidate.coupling->parameters() == factors, "the coupling has ", candidate.coupling->parameters(),
+  const bool scales = candidate.coupling->scales_factors();
+  require(!scales || candidate.coupling->parameters() == factors, "the coupling has ", candidate.coupling->parameters(),
           " parameters, expected one for each of its ", factors, " functions");
   require(std::isfinite(candidate.sigma2) && candidate.sigma2 >= 0.0, "sigma2 must be finite and at least 0, got ",
           candidate.sigma2);
@@ -28,13 +29,14 @@ void check(const Candidate& candidate, const Likelihood& likelihood, const Crite
   const auto kernels = static_cast<Index>(candidate.kernels.size());
   require(own == 0 ? kernels <= 1 : own == factors, "there are ", kernels, " kernels, assigned to ", own,
           " functions, expected ", factors);
+  require(own == 0 || scales, "kernels of their own need a coupling whose parameters are variances of functions");
   for (const Index l : candidate.kernel_of)
     require(l >= 0 && l < kernels, "a function has kernel ", l, ", expected one of ", kernels);
   require(settings.tolerance > 0.0 && settings.adjoint_tolerance > 0.0, "tol must be positive, got ",
           settings.tolerance, " and ", settings.adjoint_tolerance);
   require(settings.method == Method::lbfgs || settings.method == Method::exact,
           "the method of cross-validation is \"lbfgs\" or \"exact\"");
-  require(settings.method != Method::exact || factors == likelihood.classes(),
+  require(settings.method != Method::exact || (scales && factors == likelihood.classes()),
           "method \"exact\" is for flat models; choose another method, or coupling \"identity\"");
 }
 
@@ -89,7 +91,7 @@ void CrossValidation::run(const Candidate& candidate, const CriterionSettings& s
                           const InnerState& before, Criterion& out, const Execution& execution) {
   out.counters.precision = sizeof(T) == sizeof(float) ? "single" : "double";
   out.kernel_gradient.assign(candidate.kernels.size(), {});
-  out.function_gradient.assign(static_cast<std::size_t>(candidate.coupling->factors()), 0.0);
+  out.function_gradient.assign(static_cast<std::size_t>(candidate.coupling->parameters()), 0.0);
   if (kernels != nullptr) {
     kernels->operators<T>(execution);  // decides on the algorithm
     out.counters.reason = kernels->reason();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "fold_rows.hpp"
 #include "gradient.hpp"
 #include "lockstep.hpp"
 #include "taxolearn/base/stopwatch.hpp"
@@ -48,27 +49,6 @@ void to_minus_hessian_product(const Likelihood& likelihood, const Matrix<double>
 
 double inner_product(const Matrix<double>& a, const Matrix<double>& b, const Execution& execution) {
   return dot(a.data(), b.data(), a.size(), execution);
-}
-
-Matrix<double> as_matrix(const Buffer<double>& point, Index rows, Index cols) {
-  Matrix<double> out(rows, cols);
-  std::copy(point.begin(), point.begin() + rows * cols, out.data());
-  return out;
-}
-
-/// Rows of a matrix.
-Matrix<double> rows_of(const Matrix<double>& from, const std::vector<Index>& rows) {
-  Matrix<double> out(static_cast<Index>(rows.size()), from.cols());
-  for (Index k = 0; k < out.rows(); ++k) {
-    const double* const row = from.row(rows[static_cast<std::size_t>(k)]);
-    std::copy(row, row + from.cols(), out.row(k));
-  }
-  return out;
-}
-
-void put_rows(const Matrix<double>& from, const std::vector<Index>& rows, Matrix<double>& to) {
-  for (Index k = 0; k < from.rows(); ++k)
-    std::copy(from.row(k), from.row(k) + from.cols(), to.row(rows[static_cast<std::size_t>(k)]));
 }
 
 /// Of all rows, with weight 0 for those that the fold holds out; or for all others.
@@ -312,6 +292,13 @@ void FoldFits<T>::fit_and_solve(Space& space, Problem& problem, Index fold, cons
   solve(space, problem, adjoint_before, outcome, execution);
   problem.likelihood = &trained;
   outcome.value -= inner(space, outcome.fit, execution) + inner_product(space.predictors(), residual, execution);
+  if (!problem.coupling->scales_factors()) {
+    Matrix<double> f = space.predictors();
+    to_minus_hessian_product(trained, state, f, execution);
+    axpy(1.0, c.data(), f.data(), c.size(), execution);
+    outcome.f = as_buffer(f, 1.0);
+    outcome.alpha = as_buffer(residual, -1.0);
+  }
 }
 
 template <class T>
@@ -336,7 +323,12 @@ void FoldFits<T>::stacked(Index first_fold, Index count) {
     const Index size = point_size(space);
     fit_and_solve(space, problem, first_fold, fits_.next(size), adjoints_.next(size), outcome, execution_);
     const Stopwatch watch(out_.gradient_seconds);
-    if (settings_.gradient) add_gradient(coupling, 1, outcome.fit, outcome.adjoint, out_, execution_);
+    if (settings_.gradient) {
+      add_gradient(coupling, outcome.fit, outcome.adjoint, out_, execution_);
+      if (!coupling.scales_factors())
+        add_gradient(coupling, *linear_.features, as_matrix(outcome.alpha, rows_, classes_),
+                     as_matrix(outcome.f, rows_, classes_), out_, execution_);
+    }
     merge(outcome);
     return;
   }
@@ -360,9 +352,11 @@ void FoldFits<T>::stacked(Index first_fold, Index count) {
     const Stopwatch watch(out_.gradient_seconds);
     const ReplicatedCoupling replicated(coupling, count);
     Problem problem = make_problem(replicated, count);
-    add_gradient(problem, coupling, operators, side_by_side(outcomes, rows_, classes_, &FoldOutcome::fit),
-                 side_by_side(outcomes, rows_, classes_, &FoldOutcome::adjoint), settings_.kernel_gradient, out_,
-                 execution_);
+    const bool scales = coupling.scales_factors();
+    const auto alpha = scales ? &FoldOutcome::fit : &FoldOutcome::alpha;
+    const auto f = scales ? &FoldOutcome::adjoint : &FoldOutcome::f;
+    add_gradient(problem, coupling, operators, side_by_side(outcomes, rows_, classes_, alpha),
+                 side_by_side(outcomes, rows_, classes_, f), settings_.kernel_gradient, out_, execution_);
     out_.products += static_cast<int>(count);
   }
   for (const FoldOutcome& outcome : outcomes) merge(outcome);
@@ -425,7 +419,15 @@ void FoldFits<T>::shuffled(Index fold) {
     outcome.value -= inner(space, outcome.fit, execution_) + inner_product(residual_out, u_out, execution_) +
                      inner_product(space.predictors(), residual, execution_) +
                      inner_product(offset, residual, execution_);
-    put_rows(as_matrix(outcome.adjoint, static_cast<Index>(in.size()), classes_), places_in, f);
+    if (problem.coupling->scales_factors()) {
+      put_rows(as_matrix(outcome.adjoint, static_cast<Index>(in.size()), classes_), places_in, f);
+    } else {
+      Matrix<double> f_in = offset;
+      axpy(1.0, space.predictors().data(), f_in.data(), f_in.size(), execution_);
+      to_minus_hessian_product(*trained, state, f_in, execution_);
+      put_rows(f_in, places_in, f);
+      put_rows(as_matrix(as_buffer(residual, -1.0), residual.rows(), classes_), places_in, alpha);
+    }
     const Stopwatch watch(out_.gradient_seconds);
     select_all();
     add_gradient(whole, *candidate_.coupling, whole_operators(), alpha, f, settings_.kernel_gradient, out_, execution_);

@@ -31,6 +31,7 @@ class StateTape {
 /// The fit and the system of one fold: points, and what they add to the criterion.
 struct FoldOutcome {
   Buffer<double> fit, adjoint;
+  Buffer<double> alpha, f;  ///< coefficients of both that their predictors ask for, where the gradient needs them
   double value = 0.0;
   double plain_value = 0.0;
   double gap = 0.0;

@@ -8,7 +8,8 @@
 namespace taxolearn {
 namespace {
 
-constexpr Index parts = 16;  // sums of gradients, whatever the number of threads
+constexpr Index parts = 16;         // sums of gradients, whatever the number of threads
+constexpr Index rows_at_once = 64;  // that a coupling gets, so that its products are those of matrices
 
 /// gradient += sum over rows of body(first row, rows, partial gradient).
 template <class Body>
@@ -42,10 +43,11 @@ void add_shared(const Problem& problem, Operator<T>& op, const Matrix<double>& a
   Matrix<T> images(f.rows(), f.cols());
   op.apply(F.view(), images.view(), nullptr, execution);
   sum_over_rows(f.rows(), out.function_gradient, execution, [&](Index first, Index count, double* gradient) {
-    Buffer<double> row(static_cast<std::size_t>(f.cols()));
-    for (Index i = first; i < first + count; ++i) {
-      convert_block(images.row(i), row.data(), f.cols());
-      coupling.bilinear_grad(1, alpha.row(i), row.data(), gradient);
+    Buffer<double> some(static_cast<std::size_t>(std::min(count, rows_at_once) * f.cols()));
+    for (Index i = first; i < first + count; i += rows_at_once) {
+      const Index number = std::min(rows_at_once, first + count - i);
+      convert_block(images.row(i), some.data(), number * f.cols());
+      coupling.bilinear_grad(number, alpha.row(i), some.data(), gradient);
     }
   });
   if (!kernel_gradient || problem.kernels == nullptr) return;
@@ -121,11 +123,13 @@ void add_gradient(const Problem& problem, const Coupling& coupling, const std::v
   }
 }
 
-void add_gradient(const Coupling& coupling, Index copies, const Buffer<double>& point, const Buffer<double>& adjoint,
-                  Criterion& out, const Execution& execution) {
+void add_gradient(const Coupling& coupling, const Buffer<double>& point, const Buffer<double>& adjoint, Criterion& out,
+                  const Execution& execution) {
   const Index factors = coupling.factors();
-  const Index intercepts = copies * coupling.classes();
-  const Index rows = (static_cast<Index>(point.size()) - intercepts) / factors;  // of a (d copies) x factors array
+  const Index rows = (static_cast<Index>(point.size()) - coupling.classes()) / factors;
+  const Index last = rows * factors;
+  out.sigma2_gradient += dot_block(point.data() + last, adjoint.data() + last, coupling.classes());
+  if (!coupling.scales_factors()) return;
   sum_over_rows(rows, out.function_gradient, execution, [&](Index first, Index count, double* gradient) {
     for (Index i = first; i < first + count; ++i) {
       const double* const left = point.data() + i * factors;
@@ -133,13 +137,33 @@ void add_gradient(const Coupling& coupling, Index copies, const Buffer<double>& 
       for (Index k = 0; k < factors; ++k) gradient[k] += left[k] * right[k];
     }
   });
-  const Index last = rows * factors;
-  out.sigma2_gradient += dot_block(point.data() + last, adjoint.data() + last, intercepts);
+}
+
+template <class T>
+void add_gradient(const Coupling& coupling, FeatureOperator<T>& features, const Matrix<double>& alpha,
+                  const Matrix<double>& f, Criterion& out, const Execution& execution) {
+  Matrix<T> left(features.features(), f.cols()), right(left.rows(), left.cols());
+  features.project(rounded<T>(alpha, execution).view(), left.view(), execution);
+  features.project(rounded<T>(f, execution).view(), right.view(), execution);
+  sum_over_rows(left.rows(), out.function_gradient, execution, [&](Index first, Index count, double* gradient) {
+    const auto size = static_cast<std::size_t>(std::min(count, rows_at_once) * f.cols());
+    Buffer<double> E(size), H(size);
+    for (Index j = first; j < first + count; j += rows_at_once) {
+      const Index number = std::min(rows_at_once, first + count - j);
+      convert_block(left.row(j), E.data(), number * f.cols());
+      convert_block(right.row(j), H.data(), number * f.cols());
+      coupling.bilinear_grad(number, E.data(), H.data(), gradient);
+    }
+  });
 }
 
 template void add_gradient(const Problem&, const Coupling&, const std::vector<Operator<float>*>&, const Matrix<double>&,
                            const Matrix<double>&, bool, Criterion&, const Execution&);
 template void add_gradient(const Problem&, const Coupling&, const std::vector<Operator<double>*>&,
                            const Matrix<double>&, const Matrix<double>&, bool, Criterion&, const Execution&);
+template void add_gradient(const Coupling&, FeatureOperator<float>&, const Matrix<double>&, const Matrix<double>&,
+                           Criterion&, const Execution&);
+template void add_gradient(const Coupling&, FeatureOperator<double>&, const Matrix<double>&, const Matrix<double>&,
+                           Criterion&, const Execution&);
 
 }  // namespace taxolearn

@@ -10,14 +10,22 @@
 namespace taxolearn {
 
 /// Adds the derivatives to `out`, for coefficients alpha and f (n x copies C) of some folds. The problem has replicated
-/// parts; `coupling` is the one behind them, with a parameter per factor.
+/// parts; `coupling` is the one behind them. Fits find coefficients up to what K does not see. Where parameters turn
+/// the factors instead of scaling them, dK may see it: then alpha and f must be those that the predictors ask for,
+/// alpha = -r and f = c - H K f.
 template <class T>
 void add_gradient(const Problem& problem, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
                   const Matrix<double>& alpha, const Matrix<double>& f, bool kernel_gradient, Criterion& out,
                   const Execution& execution);
 
-/// The same of the linear kernel in the space of weights: points W (d x copies factors) followed by b (copies C).
-void add_gradient(const Coupling& coupling, Index copies, const Buffer<double>& point, const Buffer<double>& adjoint,
-                  Criterion& out, const Execution& execution);
+/// The same of the linear kernel in the space of weights, for points W (d x factors) followed by b (C). Parameters that
+/// are no variances of factors are left out: weights do not tell the coefficients they come from.
+void add_gradient(const Coupling& coupling, const Buffer<double>& point, const Buffer<double>& adjoint, Criterion& out,
+                  const Execution& execution);
+
+/// The derivatives by the coupling's parameters alone, of the linear kernel, from coefficients alpha and f (n x C).
+template <class T>
+void add_gradient(const Coupling& coupling, FeatureOperator<T>& features, const Matrix<double>& alpha,
+                  const Matrix<double>& f, Criterion& out, const Execution& execution);
 
 }  // namespace taxolearn

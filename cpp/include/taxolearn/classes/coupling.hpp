@@ -36,8 +36,11 @@ class Coupling {
   /// out[c] = G_cc.
   virtual void diag(double* out) const = 0;
 
-  /// Number of parameters theta, all on log scale.
+  /// Number of parameters theta.
   virtual Index parameters() const = 0;
+
+  /// Whether each of them is a log variance, that of one or more columns of R.
+  virtual bool scales_factors() const { return true; }
 
   /// gradient[k] += d/dtheta_k of tr(E G(theta) H^T), E and H (count x C).
   virtual void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const = 0;

@@ -26,7 +26,7 @@ namespace taxolearn {
 struct Candidate {
   std::vector<std::shared_ptr<const Kernel>> kernels;  ///< empty: the linear kernel of variance 1
   std::vector<Index> kernel_of;                        ///< as in Problem
-  const Coupling* coupling = nullptr;                  ///< with as many parameters as factors, in their order
+  const Coupling* coupling = nullptr;                  ///< of log variances it has one per factor, in their order
   double sigma2 = 1.0;
 };
 
@@ -49,7 +49,7 @@ struct Criterion {
   double value = 0.0;  ///< corrected
   double plain_value = 0.0;
   std::vector<std::vector<double>> kernel_gradient;  ///< per kernel, all parameters, log scale
-  std::vector<double> function_gradient;             ///< by the log variance of every column of R
+  std::vector<double> function_gradient;             ///< by the parameters of the coupling
   double sigma2_gradient = 0.0;                      ///< by log sigma2
   bool converged = true;                             ///< all gaps are within the tolerances
   double gap = 0.0;                                  ///< largest relative gap of a fit

@@ -1,0 +1,30 @@
+"""What to tell a user whose fit did not reach the accuracy that was asked for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["unconverged"]
+
+
+def unconverged(model: Any) -> Iterator[str]:
+    """What a fitted model fell short of, and what to do about it."""
+    if model.em_result_ is not None and model.em_result_.status == "max_rounds":
+        yield (
+            f"Expectation maximization stopped after em_rounds={model.em_rounds} rounds. Raise em_rounds, or em_tol "
+            f"(now {model.em_tol:g}) if this accuracy is enough."
+        )
+    result = model.result_
+    reached = f"certified relative gap {result.relative_gap:.1e}, tol={model.tol:g}"
+    if result.status == "max_iter":
+        yield (
+            f"The fit stopped after {result.iterations} iterations ({reached}). Raise max_iter (now {model.max_iter}), "
+            "or tol if this accuracy is enough."
+        )
+    elif result.status != "converged":
+        if model.precision == "single":
+            advice = 'Raise tol, or use precision="auto".'
+        elif hasattr(model, "coef_"):
+            advice = "Raise tol, or scale the features."
+        else:
+            advice = "Raise tol, or lower the variance of the kernel or sigma2."
+        yield f"The fit cannot get closer to the minimum in this arithmetic ({reached}). {advice}"
