@@ -48,7 +48,6 @@ def measure(data: str, way: str, share: float, quick: bool, n_threads: int) -> d
     model = KernelLogisticClassifier(
         Linear(VARIANCE),
         taxonomy=problem.taxonomy,
-        inner_labels="below",
         sigma2=SIGMA2,
         hyperparameters="fixed",
         tol=GAP,

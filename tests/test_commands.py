@@ -290,6 +290,26 @@ def test_levels_and_taxonomy_files(tmp_path, capsys):
     assert "t.csv, line 2: the label 'fruit/apple' is not in" in err
 
 
+def test_labels_on_inner_nodes(tmp_path, capsys):
+    rows = make_rows(60)
+    for row in rows[::3]:
+        row["label"] = row["label"].split("/")[0]
+    data = write_table(tmp_path / "t.csv", rows)
+    tops = dict.fromkeys(label.split("/")[0] for label in WORDS)
+    edges = [("all", top) for top in tops] + [(label.split("/")[0], label) for label in WORDS if "/" in label]
+    (tmp_path / "tree.txt").write_text("".join(f"{parent}\t{child}\n" for parent, child in edges))
+    common = ["train", data, "--text", "text", "--label", "label", "--variance", 10, "-o", tmp_path / "m.taxo"]
+    code, out, _ = run(capsys, *common, "--taxonomy", tmp_path / "tree.txt", "--json")
+    inner = sum("/" not in row["label"] and row["label"] not in WORDS for row in rows)
+    assert code == 0
+    assert inner > 0
+    assert taxolearn.load(tmp_path / "m.taxo").classes_.tolist() == sorted(WORDS)
+    assert any(f"{inner} rows have an inner node" in remark for remark in json.loads(out)["remarks"])
+    code, _, err = run(capsys, "evaluate", tmp_path / "m.taxo", data)
+    assert code == 0
+    assert f"{inner} rows have classes that the model does not know, or inner nodes" in err
+
+
 def test_matrices(tmp_path, capsys):
     generator = np.random.default_rng(0)
     for name in ("train", "test"):

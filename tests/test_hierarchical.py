@@ -128,7 +128,7 @@ def test_labels_on_inner_nodes_have_leaves_of_their_own():
     rng = np.random.default_rng(0)
     y = np.array(["a", "b", "a1", "a2"] * 10)
     X = rng.standard_normal((40, 3)) + 3 * np.eye(4)[:, :3][np.arange(40) % 4]
-    fitted = model(taxonomy=taxonomy).fit(X, y)
+    fitted = model(taxonomy=taxonomy, inner_labels="own").fit(X, y)
     assert fitted.classes_.tolist() == ["a", "a1", "a2", "b"]
     assert fitted.taxonomy_.path("a") == ["a/*", "a"]
     assert fitted.score(X, y) > 0.7

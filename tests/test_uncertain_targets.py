@@ -53,7 +53,7 @@ def model(kernel=None, **parameters):
 
 
 def tree_model(kernel=None, **parameters):
-    return model(kernel, taxonomy=TREE, inner_labels="below", **parameters)
+    return model(kernel, taxonomy=TREE, **parameters)
 
 
 def allowed_mask(entries):
@@ -141,19 +141,42 @@ class TestReading:
             assert targets.labels.tolist() == [-1, 1, 2]
             assert targets.allowed.members.tolist() == [0, 1]
 
-    def test_inner_labels_have_leaves_of_their_own_unless_told(self):
+    def test_inner_labels_mean_below_or_leaves_of_their_own(self):
         X, y = problem()
         y = y.astype(object)
         y[7] = "b"
-        own = model(taxonomy=TREE).fit(X, y.astype(str))
-        assert "b" in own.classes_
-        assert own.em_result_ is None
         below = tree_model().fit(X, y.astype(str))
         assert below.classes_.tolist() == LEAVES.tolist()
         assert below.taxonomy_ == TREE
         assert below.em_result_.uncertain == 1
-        in_a_set = model(taxonomy=TREE).fit(X, [*y[:-1], {"b", "c"}])
+        own = tree_model(inner_labels="own").fit(X, y.astype(str))
+        assert "b" in own.classes_
+        assert own.em_result_ is None
+        in_a_set = tree_model(inner_labels="own").fit(X, [*y[:-1], {"b", "c"}])
         assert "b" in in_a_set.classes_
+
+    @pytest.mark.parametrize("form", [list, np.array, pd.Series, lambda y: np.array(y, dtype=object)])
+    def test_inner_labels_are_seen_in_every_form(self, form):
+        X, y = problem()
+        fitted = tree_model().fit(X, form(["b", *y[1:].tolist()]))
+        assert fitted.em_result_.uncertain == 1
+        assert tree_model().fit(X, form(y.tolist())).em_result_ is None
+
+    def test_classes_that_nothing_tells_apart(self):
+        X, y = problem()
+        coarse = np.where(np.char.startswith(y, "b/"), "b", y)
+        below = [name for name in LEAVES if name.startswith("b/")]
+        with pytest.warns(UserWarning, match=r"rows allow 'b/x', 'b/y', 'b/z' together only.*inner_labels=\"own\""):
+            fitted = tree_model().fit(X, coarse)
+        proba = fitted.predict_proba(X)[:, np.isin(LEAVES, below)]
+        np.testing.assert_allclose(proba, proba[:, :1].repeat(len(below), axis=1), atol=1e-6)
+
+    def test_a_score_needs_one_class_a_row(self):
+        X, y = problem()
+        fitted = tree_model().fit(X, y)
+        for entry in ("b", None, {"a/x", "c"}):
+            with pytest.raises(ValueError, match="rows without just one class"):
+                fitted.score(X, [entry, *y[1:]])
 
     @pytest.mark.parametrize(
         ("y", "error", "message"),
@@ -197,9 +220,7 @@ class TestReading:
 
     def test_errors_of_parameters(self):
         X, y = problem()
-        with pytest.raises(ValueError, match='inner_labels="below" needs a taxonomy'):
-            model(inner_labels="below").fit(X, y)
-        with pytest.raises(ValueError, match="inner_labels is 'inside', expected one of 'own', 'below'"):
+        with pytest.raises(ValueError, match="inner_labels is 'inside', expected one of 'below', 'own'"):
             model(inner_labels="inside").fit(X, y)
         with pytest.raises(ValueError, match="em_tol must be finite and at least 0"):
             model(em_tol=-1.0).fit(X, y)
@@ -392,7 +413,7 @@ class TestExpectation:
         targets = data.y.astype(object)
         targets[hide] = [data.taxonomy.parent(label) for label in data.y[hide]]
         X, tree = np.asarray(data.X), data.taxonomy
-        with_them = model(taxonomy=tree, inner_labels="below").fit(X[train], targets[train])
+        with_them = model(taxonomy=tree).fit(X[train], targets[train])
         dropped = model(taxonomy=tree).fit(X[train & ~hide], data.y[train & ~hide])
         loss = [
             -each.predict_log_proba(X[~train])[np.arange(300), np.searchsorted(each.classes_, data.y[~train])].mean()
@@ -404,7 +425,8 @@ class TestExpectation:
         X, y = problem()
         targets = [label.split("/")[0] for label in y]
         targets = [{"c", "a/x"} if label == "c" else label for label in targets]
-        fitted = tree_model().fit(X, targets)
+        with pytest.warns(UserWarning, match="cannot tell these classes apart"):
+            fitted = tree_model().fit(X, targets)
         nodes = fitted.predict_node_proba(X)
         tops = TREE.index(["a", "b"])
         answers = np.array(["a", "b"])[nodes[:, tops].argmax(axis=1)]

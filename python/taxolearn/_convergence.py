@@ -1,9 +1,18 @@
-"""What to tell a user whose fit did not reach the accuracy that was asked for."""
+"""What to tell a user whose fit, or whose data, fall short of what was asked for."""
 
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["unconverged"]
+__all__ = ["unconverged", "undecided"]
+
+
+def undecided(classes: list[Any]) -> str:
+    """What to say of classes that no row tells apart."""
+    listed = ", ".join(map(repr, classes[:3])) + (", ..." if len(classes) > 3 else "")
+    return (
+        f"y: rows allow {listed} together only, never one of them alone, so the model cannot tell these classes apart. "
+        'If an inner node that y names is to be a class of its own, choose inner_labels="own".'
+    )
 
 
 def unconverged(model: Any) -> Iterator[str]:

@@ -24,7 +24,7 @@ __all__ = ["INNER_LABELS", "AllowedSets", "Targets", "label_targets", "read_targ
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-INNER_LABELS = ("own", "below")
+INNER_LABELS = ("below", "own")
 _SETS = (set, frozenset, list, tuple, np.ndarray)  # the last is what tables make of a column of lists
 _SUM_TOLERANCE = 1e-6  # on the sums of probabilities
 _UNLABELLED = "None, NaN or pandas.NA stands for an unlabelled row"
@@ -134,6 +134,22 @@ class Targets:
         names: npt.NDArray[Any] = self.in_core_order[self.labels[self.labelled]]
         return names
 
+    def exchangeable(self) -> list[Any]:
+        """Labels of the first classes that rows allow together only, none alone: nothing tells these apart."""
+        if self.allowed is None:
+            return []
+        of_class: list[list[int]] = [[] for _ in range(self.n_classes)]
+        for k in range(len(self.allowed.sizes)):
+            for c in self.allowed.members[self.allowed.begin[k] : self.allowed.begin[k + 1]].tolist():
+                of_class[c].append(k)
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for c in np.setdiff1d(np.arange(self.n_classes), self.labels).tolist():
+            alike.setdefault(tuple(of_class[c]), []).append(c)
+        for sets, classes in alike.items():
+            if sets and len(classes) > 1:
+                return list(self.in_core_order[classes].tolist())
+        return []
+
     def first(self) -> Floats | npt.NDArray[np.int32]:
         """Targets in the core's form. Rows that allow several classes are spread evenly over them."""
         if self.soft is not None:
@@ -216,15 +232,13 @@ def read_targets(y: Any, taxonomy: Taxonomy | None, inner_labels: str) -> Target
         As ``KernelLogisticClassifier.fit`` takes it.
     taxonomy : Taxonomy or None
         The tree of classes.
-    inner_labels : {"own", "below"}
+    inner_labels : {"below", "own"}
         What the name of an inner node means.
     """
-    if inner_labels == "below" and taxonomy is None:
-        raise ValueError('inner_labels="below" needs a taxonomy, whose inner nodes it is about; give one, or leave it')
     shape = getattr(y, "shape", None)
     if shape is not None and len(shape) == 2 and shape[1] > 1 and not hasattr(y, "tocsr"):
         return _read_probabilities(y, taxonomy)
-    entries = _entries(y, taxonomy is not None and inner_labels == "below")
+    entries = _entries(y, taxonomy if inner_labels == "below" else None)
     return None if entries is None else _read_sets(entries, taxonomy, inner_labels)
 
 
@@ -237,17 +251,24 @@ def _is_missing(entry: Any) -> bool:
     return isinstance(entry, (float, np.floating)) and bool(np.isnan(entry))
 
 
-def _entries(y: Any, names_nodes: bool) -> list[Any] | None:
-    """Entries of y if one of them is missing or a set, or if any may name an inner node; else None."""
+def _entries(y: Any, taxonomy: Taxonomy | None) -> list[Any] | None:
+    """Entries of y if one of them is missing, a set, or an inner node of the taxonomy; else None."""
     if isinstance(y, (list, tuple)):
         entries = list(y)
     else:
-        if not hasattr(y, "dtype") or getattr(y, "ndim", 1) != 1 or (not names_nodes and _is_whole(y)):
+        if not hasattr(y, "dtype") or getattr(y, "ndim", 1) != 1:
+            return None
+        if _is_whole(y) and (taxonomy is None or not _names_inner(np.unique(y).tolist(), taxonomy)):
             return None
         entries = list(y.to_list() if hasattr(y, "to_list") else y.tolist() if hasattr(y, "tolist") else y)
-    if names_nodes or any(isinstance(entry, _SETS) or _is_missing(entry) for entry in entries):
+    if any(isinstance(entry, _SETS) or _is_missing(entry) for entry in entries):
         return entries
-    return None
+    return entries if taxonomy is not None and _names_inner(entries, taxonomy) else None
+
+
+def _names_inner(labels: Iterable[Any], taxonomy: Taxonomy) -> bool:
+    inner = set(taxonomy.names[: taxonomy.n_inner])
+    return any(isinstance(label, Hashable) and label in inner for label in labels)
 
 
 def _is_whole(y: Any) -> bool:

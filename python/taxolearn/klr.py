@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from taxolearn import decisions
 from taxolearn._class_functions import ClassFunctions, LinearFunctions
 from taxolearn._class_kernels import assign_kernels
-from taxolearn._convergence import unconverged
+from taxolearn._convergence import unconverged, undecided
 from taxolearn._expectation import ExpectationResult, fit_expectation
 from taxolearn._fitting import FitResult, Problem, Products, check_products, choose_state, fit_functions
 from taxolearn._growing import begin_at, keep_ending
@@ -72,9 +72,9 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         or groups) to kernels or, for flat models, a list in the order of ``classes_``.
     taxonomy : Taxonomy, default=None
         The tree of classes. All its leaves are classes of the model, seen in ``y`` or not.
-    inner_labels : {"own", "below"}, default="own"
-        What the name of an inner node means as a label: "own" a class of its own, for which a leaf is added below the
-        node (``Taxonomy.with_classes``); "below" that the class is one of those below the node, nobody knows which.
+    inner_labels : {"below", "own"}, default="below"
+        What the name of an inner node means as a label: "below" that the class is one of those below the node, nobody
+        knows which; "own" a class of its own, for which a leaf is added below the node (``Taxonomy.with_classes``).
     coupling : {"auto", "tree", "identity"} or LearnedCoupling, default="auto"
         How the taxonomy enters the prior: "tree" as described above, which "auto" means where there is a taxonomy;
         "identity" keeps the functions of the classes independent, a flat model, and uses the taxonomy for its
@@ -205,7 +205,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         kernel: Any = None,
         *,
         taxonomy: Taxonomy | None = None,
-        inner_labels: str = "own",
+        inner_labels: str = "below",
         coupling: Any = "auto",
         tying: Any = "level",
         variances: Any = None,
@@ -323,6 +323,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         # A stand-in of the same length lets scikit-learn check the rest.
         X, y = check_inputs(self, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
         targets = label_targets(y, self.taxonomy) if targets is None else targets
+        if alike := targets.exchangeable():
+            warnings.warn(undecided(alike), UserWarning, stacklevel=2)
         taxonomy, classes = targets.taxonomy, targets.classes
         weights = targets.weights(sample_weight, self.class_weight, X)
         # The core numbers classes as the taxonomy does; everything here is in sorted order.
@@ -573,6 +575,11 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         such rows as errors instead.
         """
         check_is_fitted(self)
+        if read_targets(y, self.taxonomy_, "below") is not None:
+            raise ValueError(
+                "y has rows without just one class (a set, an inner node, nothing, probabilities), so nobody knows "
+                "what is right; leave them out"
+            )
         labels = column_or_1d(y)
         unseen = sorted(set(np.unique(labels).tolist()) - set(self.classes_.tolist()), key=str)
         if unseen:

@@ -62,8 +62,8 @@ def run(options: EvaluateOptions) -> None:
     remarks = []
     if figures["rows_of_unknown_classes"]:
         remarks.append(
-            f"{figures['rows_of_unknown_classes']} rows have classes that the model does not know; they count as "
-            "errors in accuracies and F1, and are left out of all other figures"
+            f"{figures['rows_of_unknown_classes']} rows have classes that the model does not know, or inner nodes for "
+            "labels; they count as errors in accuracies and F1, and are left out of all other figures"
         )
     page.result(
         {"model": options.model, "data": options.data.path, **figures},

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 import taxolearn
@@ -192,9 +191,14 @@ def _classifier(
 def _fit(classifier: KernelLogisticClassifier, X: Any, labels: Any, options: TrainOptions) -> list[str]:
     """Fit; warnings become remarks."""
     with warnings.catch_warnings(record=True) as caught, reading(options.data.path):
-        warnings.simplefilter("always", ConvergenceWarning)
+        warnings.simplefilter("always", UserWarning)
         classifier.fit(X, labels)
-    remarks = [str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)]
+    remarks = [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
+    if classifier.em_result_ is not None:
+        remarks.append(
+            f"{classifier.em_result_.uncertain} rows have an inner node of the tree for a label: each is taken for "
+            "one of the classes below it"
+        )
     learned = classifier.cv_result_
     if learned is not None and learned.best is None:
         remarks.append("learning ended before its first evaluation, so hyperparameters have their start values")
