@@ -1,11 +1,13 @@
 """Hyperparameters of an estimator, learned before it is fitted."""
 
 import hashlib
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from taxolearn._folds import make_folds
@@ -16,9 +18,58 @@ from taxolearn._targets import Targets
 from taxolearn._validation import check_number
 from taxolearn.model_selection import CrossValidationObjective
 
-__all__ = ["labelled_rows", "learn_setting"]
+__all__ = ["labelled_rows", "learn_for", "learn_setting"]
 
 _TOLERANCE = 2e-4  # on the derivatives of the mean log loss by the logarithms of the hyperparameters
+
+
+def learn_for(
+    model: Any,
+    X: Any,
+    targets: Targets,
+    sample_weight: Any,
+    settings: dict[str, Any],
+    *,
+    is_pairwise: bool,
+    verbose: int,
+) -> tuple[Setting, dict[str, Any], LearningResult]:
+    """The hyperparameters that the data ask for, of which rows without one class are no part; see ``learn_setting``."""
+    cv = model.cv
+    if not targets.is_certain:
+        X, sample_weight, cv = labelled_rows(X, targets, sample_weight, cv, is_pairwise)
+    setting, described, result = learn_setting(
+        X,
+        targets.names(),
+        sample_weight,
+        kernel=model.kernel,
+        taxonomy=targets.taxonomy,
+        classes=None if targets.is_certain or targets.taxonomy is not None else targets.classes,
+        cv=cv,
+        cv_partitions=model.cv_partitions,
+        cv_samples=model.cv_samples,
+        is_pairwise=is_pairwise,
+        coupling=model.coupling,
+        tying=model.tying,
+        variances=model.variances,
+        sigma2=settings["sigma2"],
+        learn_sigma2=model.learn_sigma2,
+        class_weight=model.class_weight,
+        method="exact" if settings["method"] == "exact" else "auto",
+        algorithm=model.algorithm,
+        rank=model.rank,
+        rank_tolerance=model.rank_tolerance,
+        memory_limit=model.memory_limit,
+        precision=settings["precision"],
+        n_threads=settings["n_threads"],
+        random_state=model.random_state,
+        max_evaluations=model.max_evaluations,
+        time_limit=model.time_limit,
+        checkpoint=model.checkpoint,
+        verbose=verbose,
+    )
+    if result.status in ("failed", "max_evaluations"):
+        warnings.warn(f"Learning hyperparameters: {result.message}.", ConvergenceWarning, stacklevel=3)
+    return setting, described, result
 
 
 def learn_setting(

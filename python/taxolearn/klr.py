@@ -1,5 +1,6 @@
 """Kernel logistic regression: the estimator."""
 
+import copy
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,12 +20,12 @@ from taxolearn._convergence import unconverged, undecided
 from taxolearn._expectation import ExpectationResult, fit_expectation
 from taxolearn._fitting import FitResult, Problem, Products, check_products, choose_state, fit_functions
 from taxolearn._growing import begin_at, keep_ending
-from taxolearn._hyperparameters import Setting
 from taxolearn._kernel_start import start_kernels
-from taxolearn._learned_setting import labelled_rows, learn_setting
+from taxolearn._learned_setting import learn_for
 from taxolearn._learning import LearningResult
 from taxolearn._progress import fit_progress, round_progress
-from taxolearn._targets import INNER_LABELS, Targets, label_targets, read_targets
+from taxolearn._targets import INNER_LABELS, label_targets, read_targets
+from taxolearn._unseen import extend_functions
 from taxolearn._validation import (
     check_choice,
     check_inputs,
@@ -331,7 +332,9 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         in_core_order = targets.in_core_order
         learned: LearningResult | None = None
         if check_choice("hyperparameters", self.hyperparameters, _HYPERPARAMETERS) == "cv":
-            setting, described, learned = self._learn(X, targets, sample_weight, settings, verbose)
+            setting, described, learned = learn_for(
+                self, X, targets, sample_weight, settings, is_pairwise=self._reads_kernel_values(), verbose=verbose
+            )
             class_kernels, settings["sigma2"] = setting.class_kernels, setting.sigma2
         else:
             kernel = None if self.kernel is None else start_kernels(self.kernel, X)
@@ -369,52 +372,6 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         for message in unconverged(self):
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
-
-    def _learn(
-        self,
-        X: Any,
-        targets: Targets,
-        sample_weight: Any,
-        settings: dict[str, Any],
-        verbose: int,
-    ) -> tuple[Setting, dict[str, Any], LearningResult]:
-        """The hyperparameters that the data ask for, of which rows without one class are no part."""
-        is_pairwise, cv = self._reads_kernel_values(), self.cv
-        if not targets.is_certain:
-            X, sample_weight, cv = labelled_rows(X, targets, sample_weight, cv, is_pairwise)
-        setting, described, result = learn_setting(
-            X,
-            targets.names(),
-            sample_weight,
-            kernel=self.kernel,
-            taxonomy=targets.taxonomy,
-            classes=None if targets.is_certain or targets.taxonomy is not None else targets.classes,
-            cv=cv,
-            cv_partitions=self.cv_partitions,
-            cv_samples=self.cv_samples,
-            is_pairwise=is_pairwise,
-            coupling=self.coupling,
-            tying=self.tying,
-            variances=self.variances,
-            sigma2=settings["sigma2"],
-            learn_sigma2=self.learn_sigma2,
-            class_weight=self.class_weight,
-            method="exact" if settings["method"] == "exact" else "auto",
-            algorithm=self.algorithm,
-            rank=self.rank,
-            rank_tolerance=self.rank_tolerance,
-            memory_limit=self.memory_limit,
-            precision=settings["precision"],
-            n_threads=settings["n_threads"],
-            random_state=self.random_state,
-            max_evaluations=self.max_evaluations,
-            time_limit=self.time_limit,
-            checkpoint=self.checkpoint,
-            verbose=verbose,
-        )
-        if result.status in ("failed", "max_evaluations"):
-            warnings.warn(f"Learning hyperparameters: {result.message}.", ConvergenceWarning, stacklevel=3)
-        return setting, described, result
 
     @staticmethod
     def _describe(kernels: Any, sigma2: float, variances: dict[str, float]) -> dict[str, Any]:
@@ -501,6 +458,28 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         return decisions.node_proba(
             self.predict_proba(X), classes=self.classes_, taxonomy=self.taxonomy_, n_threads=self.n_threads
         )
+
+    def with_taxonomy(self, taxonomy: Taxonomy) -> "KernelLogisticClassifier":
+        """A copy of the fitted model whose classes are the leaves of a larger tree, without a fit.
+
+        A new leaf has the function of the lowest node above it that the model knows, so it gets the share of a child of
+        which nothing else is known, and no intercept, the mean of all classes. Leaves below what was a class share its
+        probability evenly. The probabilities of other classes keep their ratios. A fit to rows of the new classes, with
+        ``warm_start`` from here on, tells them apart.
+
+        Parameters
+        ----------
+        taxonomy : Taxonomy
+            The tree of the model, ``taxonomy_``, with more nodes:
+            ``Taxonomy.from_edges([*model.taxonomy_.to_edges(), ("animal", "animal/otter")])``.
+        """
+        check_is_fitted(self)
+        functions, classes = extend_functions(self, self._functions(), taxonomy)
+        grown = copy.copy(self)
+        grown.classes_ = classes
+        grown.taxonomy = grown.taxonomy_ = taxonomy
+        grown._keep(functions)
+        return grown
 
     def decide(
         self, X: Any, loss: Any = "zero-one", *, stop_cost: Any = None, confidence: float | None = None
