@@ -43,7 +43,7 @@ class Points:
 class Lines:
     """A line per problem and library in each panel; a row without ``x`` is a level.
 
-    Colours are those of problems, full lines and points are ours, broken ones those of others.
+    Colours are those of problems, full lines and points are ours, broken ones those of others, unless there are two.
     """
 
     panels: tuple[Axes, ...]
@@ -308,6 +308,7 @@ def _place_labels(fig: Any, ax: Any) -> None:
 def _lines(ax: Any, rows: Rows, axes: Axes, problems: Sequence[str]) -> None:
     _scales(ax, axes)
     for problem, color in zip(problems, ("#0b6e99", "#c8553d", "#5a8f3c", "#7b5ea7"), strict=False):
+        styles = {True: ["-o", "-.^"], False: ["--s", ":D"]}  # of ours and of others, one after the other
         for library in dict.fromkeys(row["library"] for row in rows if row["problem"] == problem):
             of_line = [row for row in rows if row["problem"] == problem and row["library"] == library]
             of_line = [row for row in of_line if row.get(axes.y) is not None]
@@ -319,7 +320,8 @@ def _lines(ax: Any, rows: Rows, axes: Axes, problems: Sequence[str]) -> None:
                 if row.get(axes.x) is not None:
                     ax.plot(row[axes.x], row[axes.y], "*", color=color, markersize=8)
             if points:
-                style = "-o" if is_ours(of_line[0]) else "--s"
+                left = styles[is_ours(of_line[0])]
+                style = left.pop(0) if len(left) > 1 else left[0]
                 ax.plot(*zip(*points, strict=True), style, color=color, markersize=3.5, linewidth=1.1, label=name)
 
 

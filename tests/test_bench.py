@@ -161,7 +161,8 @@ def test_models(cases, tmp_path, data_dir):
 @pytest.mark.slow
 def test_parents_that_are_kept_beat_those_that_are_dropped(news20, cases, tmp_path):
     result = partial.run(data=["news20"], shares=[0.6], cases=cases, **HERE)
-    full, kept, dropped = result.rows
+    full, kept, branching, dropped = result.rows
+    assert branching["unlabelled"] > kept["unlabelled"] == 0
     assert full["log_loss"] < kept["log_loss"] < dropped["log_loss"]
     assert (full["level"], kept["percent"], dropped["rounds"]) == (True, 60.0, None)
     assert kept["rounds"] > 1

@@ -122,6 +122,33 @@ class TestMoreRows:
         assert warm.result_.relative_gap <= 1e-4
 
 
+class TestLearning:
+    def test_it_begins_with_what_was_learned(self):
+        X, y = problem(400)
+        settings = {"taxonomy": TREE, "n_threads": 1}
+        cold = KernelLogisticClassifier(**settings).fit(X, y)
+        warm = KernelLogisticClassifier(warm_start=True, **settings).fit(X[:360], y[:360])
+        known = dict(zip(warm.cv_result_.names, warm.cv_result_.theta, strict=True))
+        warm.fit(X, y)
+        result = warm.cv_result_
+        np.testing.assert_array_equal(result.start, [known[name] for name in result.names])
+        assert result.products.sum() < cold.cv_result_.products.sum()
+        assert result.values[result.best] <= cold.cv_result_.values[cold.cv_result_.best] + 1e-3
+        other = KernelLogisticClassifier("rbf", warm_start=True, n_threads=1).fit(X, y)
+        other.set_params(kernel="linear", max_evaluations=1)
+        with pytest.warns(ConvergenceWarning, match="stopped after max_evaluations=1"):
+            other.fit(X, y)  # names that are in both are carried over, here of sigma2 and the variance
+        assert set(other.cv_result_.names) <= {"kernel.variance", "sigma2"}
+
+    def test_a_checkpoint_of_another_start_is_refused(self, tmp_path):
+        X, y = problem(200)
+        path = tmp_path / "checkpoint"
+        warm = KernelLogisticClassifier(warm_start=True, n_threads=1).fit(X, y)
+        KernelLogisticClassifier(checkpoint=path, n_threads=1).fit(X, y)
+        with pytest.raises(ValueError, match="checkpoint"):
+            warm.set_params(checkpoint=path).fit(X, y)
+
+
 class TestNewClasses:
     @pytest.mark.parametrize(("kernel", "way"), WAYS[:4])
     @pytest.mark.parametrize("coupling", ["identity", "tree"])

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, LearnedCoupling, Taxonomy, _core
+from taxolearn import KernelLogisticClassifier, LearnedCoupling, Taxonomy, _core, datasets
 from taxolearn._coupling_start import confusion, leading_loadings
 from taxolearn.kernels import RBF, Linear, PerClass, Precomputed
 from taxolearn.learned_coupling import ClassFactors, SimilarityTable
@@ -124,8 +124,9 @@ def test_penalty_is_that_of_a_gaussian_about_the_start():
     assert_array_equal(free.theta, held.theta)
     assert_allclose(held.value(held.theta), free.value(free.theta), rtol=1e-12)
     theta = held.theta + np.where(held.is_log, 0.0, 0.1)
-    # Entries of B are sqrt(5) those of theta, and have the variance 1 / (4 * 2).
-    assert_allclose(held.value(theta) - free.value(theta), 10 * 5 * 0.1**2 * 4 * 2 / 2, rtol=1e-7)
+    # Ten entries with a prior variance of 1 / 4, relative to a mean square of 1.
+    assert_allclose(np.mean(held.theta[~held.is_log] ** 2), 1.0)
+    assert_allclose(held.value(theta) - free.value(theta), 10 * 0.1**2 * 4 / 2, rtol=1e-7)
 
 
 # -- The start ---------------------------------------------------------------------------------------------------------
@@ -144,10 +145,32 @@ def test_start_finds_groups_of_classes_that_are_confused():
     assert (B[np.abs(B).argmax(axis=0), [0, 1]] > 0).all()
 
 
-def test_confusion_is_the_mean_of_probabilities():
+def test_confusion_is_what_labels_drawn_from_the_probabilities_would_give():
     proba = np.array([[0.8, 0.1, 0.1], [0.6, 0.4, 0.0], [0.2, 0.3, 0.5]])
-    found = confusion(proba, np.array([0, 0, 1]), np.array([1.0, 3.0, 1.0]))
-    assert_allclose(found, [[0.65, 0.325, 0.025], [0.2, 0.3, 0.5], [0, 0, 0]])
+    weights = np.array([1.0, 3.0, 1.0])
+    expected = sum(w * np.outer(p, p) for w, p in zip(weights, proba, strict=True))
+    assert_allclose(confusion(proba, weights), expected)
+
+
+def test_loadings_wait_until_their_variance_is_right():
+    X, y, _ = factor_data(600)
+    model = KernelLogisticClassifier(coupling=LearnedCoupling(2)).fit(X, y)
+    result = model.cv_result_
+    moved = np.abs(result.thetas - result.start)[:, ~result.is_log].max(axis=1) > 0
+    first = int(moved.argmax())
+    assert first > 2
+    assert moved[first:].all()
+    assert np.abs(result.thetas[first - 1] - result.start)[result.is_log].max() > 0.1
+    assert result.values[moved].min() < result.values[~moved].min()
+
+
+def test_loadings_do_not_learn_the_held_out_labels_by_heart():
+    """Where few rows are wrong, starts that had seen the held-out labels made the model a fifth worse than flat."""
+    data = datasets.make_hierarchy(2700, branching=(4, 4), noise=1.0, random_state=0)
+    X, y = np.asarray(data.X), data.y
+    flat = KernelLogisticClassifier("linear").fit(X[:700], y[:700])
+    model = KernelLogisticClassifier("linear", coupling=LearnedCoupling(4)).fit(X[:700], y[:700])
+    assert log_loss(model, X[700:], y[700:]) < 1.05 * log_loss(flat, X[700:], y[700:])
 
 
 # -- The estimator -----------------------------------------------------------------------------------------------------

@@ -79,16 +79,17 @@ def confusion_loadings(
         proba[inside] = functions.output(rows, "probability", n_threads)
     held = np.flatnonzero(fold_of >= 0)
     of_rows = np.ones(len(held)) if weights is None else weights[held]
-    return leading_loadings(confusion(proba[held], data["targets"][held], of_rows), rank)
+    return leading_loadings(confusion(proba[held], of_rows), rank)
 
 
-def confusion(proba: Floats, targets: npt.NDArray[Any], weights: Floats) -> Floats:
-    """Mean probabilities that the rows of each class get: shape (n_classes, n_classes), zeros for classes without."""
-    n_classes = proba.shape[1]
-    out = np.zeros((n_classes, n_classes))
-    np.add.at(out, targets, weights[:, None] * proba)
-    totals = np.bincount(targets, weights=weights, minlength=n_classes)
-    return out / np.where(totals > 0, totals, 1.0)[:, None]
+def confusion(proba: Floats, weights: Floats) -> Floats:
+    """How many rows of one class would be taken for another, if labels were drawn from the probabilities: (C, C).
+
+    The true labels of the rows are the ones that the criterion is about to be computed from. Loadings that start from
+    them would know part of the answer, all of it where classes have a row or two.
+    """
+    out: Floats = (weights[:, None] * proba).T @ proba
+    return out
 
 
 def leading_loadings(confused: Floats, rank: int) -> Floats:
@@ -99,7 +100,7 @@ def leading_loadings(confused: Floats, rank: int) -> Floats:
     ``(I + A) / 2`` are those of spectral clustering; but for the constant, which all classes would share and softmax
     does not see. Of each, the largest entry is positive.
     """
-    affinity = 0.5 * (confused + confused.T)
+    affinity = confused.copy()
     np.fill_diagonal(affinity, 0.0)
     sums = affinity.sum(axis=1)
     roots = np.sqrt(np.where(sums > 0, sums, 1.0))

@@ -126,9 +126,9 @@ class LearnedVariances:
 class LearnedLoadings:
     """Loadings ``B = sqrt(variance n_classes) T / |T|`` of the functions that classes share.
 
-    The parameters are the entries of ``T``, which starts with norm 1, and the logarithm of the variance: the mean
-    diagonal of ``B B'``. So the scale of ``T`` means nothing, and the penalty
-    ``strength / 2 * n_classes * rank * |T - start|^2`` holds it.
+    The parameters are the entries of ``T``, which starts with a mean square of 1, and the logarithm of the variance:
+    the mean diagonal of ``B B'``. So the scale of ``T`` means nothing, and the penalty
+    ``strength / 2 * |T - start|^2`` holds it.
     """
 
     start: Floats  # T, of shape (n_classes, rank)
@@ -147,8 +147,8 @@ class LearnedLoadings:
             raise ValueError("B has zeros only, where nothing tells in which direction to learn; leave it out")
         n_classes, rank = loadings.shape
         names = [f"coupling.B[{label}, {k}]" for label in labels for k in range(rank)]
-        start, largest = loadings / norm, _LARGEST_LOADING / np.sqrt(n_classes)
-        place = vector.add_plain(names, start.ravel(), float(largest))
+        start = np.sqrt(loadings.size) / norm * loadings
+        place = vector.add_plain(names, start.ravel(), _LARGEST_LOADING * float(np.sqrt(rank)))
         variance = norm**2 / n_classes
         place_of_variance = -1 if held else vector.add_number("coupling.variance", variance)
         return cls(start, place, variance, place_of_variance, strength)
@@ -174,8 +174,8 @@ class LearnedLoadings:
         """Its value and gradient by all parameters."""
         gradient = np.zeros(len(theta))
         change = theta[self.place] - self.start.ravel()
-        gradient[self.place] = self.strength * self.start.size * change
-        return 0.5 * self.strength * self.start.size * float(change @ change), gradient
+        gradient[self.place] = self.strength * change
+        return 0.5 * self.strength * float(change @ change), gradient
 
 
 @dataclass(frozen=True)

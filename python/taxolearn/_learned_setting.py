@@ -35,6 +35,7 @@ def learn_for(
 ) -> tuple[Setting, dict[str, Any], LearningResult]:
     """The hyperparameters that the data ask for, of which rows without one class are no part; see ``learn_setting``."""
     cv = model.cv
+    earlier = getattr(model, "cv_result_", None) if model.warm_start else None
     if not targets.is_certain:
         X, sample_weight, cv = labelled_rows(X, targets, sample_weight, cv, is_pairwise)
     setting, described, result = learn_setting(
@@ -66,6 +67,7 @@ def learn_for(
         time_limit=model.time_limit,
         checkpoint=model.checkpoint,
         verbose=verbose,
+        earlier=earlier,
     )
     if result.status in ("failed", "max_evaluations"):
         warnings.warn(f"Learning hyperparameters: {result.message}.", ConvergenceWarning, stacklevel=3)
@@ -86,9 +88,13 @@ def learn_setting(
     time_limit: float | None,
     checkpoint: Any,
     verbose: int,
+    earlier: LearningResult | None = None,
     **arguments: Any,
 ) -> tuple[Setting, dict[str, Any], LearningResult]:
     """Learn on checked data, or a subset of it, with these arguments of the objective.
+
+    What was learned ``earlier`` is where parameters of the same names begin, but for loadings, which turn with the
+    data.
 
     Returns
     -------
@@ -123,7 +129,12 @@ def learn_setting(
     objective = CrossValidationObjective(
         X, y, folds=cv, n_partitions=partitions, sample_weight=weights, random_state=random, **arguments
     )
-    fingerprint = "" if checkpoint is None else _fingerprint(objective, X, y, weights)
+    start = objective.theta.copy()
+    if earlier is not None:
+        known = dict(zip(earlier.names, earlier.theta.tolist(), strict=True))
+        kept = [k for k, name in enumerate(objective.names) if objective.is_log[k] and name in known]
+        start[kept] = [known[objective.names[k]] for k in kept]
+    fingerprint = "" if checkpoint is None else _fingerprint(objective, X, y, weights, start)
     with learning_progress(verbose, _TOLERANCE, max_evaluations, time_limit) as progress:
         result = learn(
             objective,
@@ -133,6 +144,7 @@ def learn_setting(
             checkpoint=checkpoint,
             progress=progress,
             fingerprint=fingerprint,
+            start=start,
         )
     return objective.hyperparameters.at(result.theta), objective.hyperparameters.table(result.theta), result
 
@@ -172,12 +184,18 @@ def _choose_rows(y: npt.NDArray[Any], cv_samples: Any, random: Any) -> npt.NDArr
     return chosen
 
 
-def _fingerprint(objective: CrossValidationObjective, X: Any, y: npt.NDArray[Any], sample_weight: Any) -> str:
+def _fingerprint(
+    objective: CrossValidationObjective,
+    X: Any,
+    y: npt.NDArray[Any],
+    sample_weight: Any,
+    start: npt.NDArray[np.float64],
+) -> str:
     """Of the data, the folds and everything that the criterion depends on."""
     digest = hashlib.blake2b(digest_size=16)
     parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
     labels = np.char.encode(np.asarray(y).astype(str), "utf-8")
-    for array in (*parts, labels, *objective.partitions, objective.theta, objective.bounds):
+    for array in (*parts, labels, *objective.partitions, start, objective.bounds):
         digest.update(repr((array.dtype.str, array.shape)).encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     if sample_weight is not None:

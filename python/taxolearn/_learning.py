@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -213,6 +213,7 @@ def learn(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: LearningCallback | None = None,
     fingerprint: str = "",
+    start: Array | None = None,
 ) -> LearningResult:
     """Minimize an objective over all of its parameters by L-BFGS-B.
 
@@ -237,6 +238,8 @@ def learn(
         gradient norm there and the seconds of this run.
     fingerprint : str, default=""
         Tells the problem from others, lest it goes on from the checkpoint of another one.
+    start : array of shape (m,), default=None
+        Where to begin; None means the objective's ``theta``.
 
     Returns
     -------
@@ -255,7 +258,7 @@ def learn(
         check_number("time_limit", time_limit, least=0.0)
     if not (checkpoint is None or isinstance(checkpoint, (str, os.PathLike))):
         raise TypeError(f"checkpoint must be a path or None, got {checkpoint!r} of type {type(checkpoint).__name__}")
-    search = _Search(objective, tol, max_evaluations, time_limit, progress)
+    search = _Search(objective, tol, max_evaluations, time_limit, progress, start)
     try:
         if checkpoint is not None:
             search.open_checkpoint(Path(checkpoint), fingerprint)
@@ -302,6 +305,7 @@ class _Search:
         max_evaluations: int,
         time_limit: float | None,
         progress: LearningCallback | None,
+        start: Array | None,
     ) -> None:
         self._objective = objective
         self._tol = tol
@@ -309,7 +313,13 @@ class _Search:
         self._time_limit = time_limit
         self._progress = progress
         self._bounds = np.array(objective.bounds, dtype=np.float64).reshape(-1, 2)
-        self._start = np.clip(np.asarray(objective.theta, dtype=np.float64), *self._bounds.T)
+        start = objective.theta if start is None else start
+        self._start = np.clip(np.asarray(start, dtype=np.float64), *self._bounds.T)
+        self._all_bounds = self._bounds
+        is_log = getattr(objective, "is_log", None)
+        if is_log is not None and is_log.any() and not is_log.all():
+            # Loadings are many. They stay until the rest, above all their variance, is right for where they start.
+            self._bounds = np.where(is_log[:, None], self._bounds, self._start[:, None])
         self._begin = time.perf_counter()
         self._save: Callable[[], None] = lambda: None
         self._recorded: deque[Evaluation] = deque()  # of an earlier run, not yet asked for again
@@ -346,6 +356,17 @@ class _Search:
         """Search until there is a reason to stop, which is raised."""
         if len(self._start) == 0:
             raise _Stop("no_parameters", "nothing to learn: no hyperparameter is free")
+        if self._bounds is not self._all_bounds:
+            try:
+                self._search()
+            except _Stop as stop:
+                if self._best is None or stop.args[0] not in ("converged", "stalled"):
+                    raise
+                self._free(self._best)
+        self._search()
+
+    def _search(self) -> NoReturn:
+        """Passes of the optimizer, each from the best point so far."""
         while True:
             with suppress(_Restart):
                 self._pass_start = self._best or self._evaluate_start()
@@ -353,6 +374,13 @@ class _Search:
             if self._best is not None and self._best is self._pass_start:
                 reason = "no lower value was found" if self.done[-1].converged else "evaluations failed"
                 raise _Stop("stalled", f"{reason} along the last direction, down to short steps")
+
+    def _free(self, best: _Point) -> None:
+        """Let go of the parameters that were held."""
+        self._bounds = self._all_bounds
+        norm = float(np.abs(_projected_step(best.theta, best.gradient, self._bounds)).max())
+        self._best = replace(best, norm=norm)
+        self._first_norm = max(self._first_norm, norm)
 
     def _evaluate_start(self) -> _Point:
         point = self._evaluate(self._start)
@@ -479,7 +507,7 @@ class _Search:
             message=message + self._remark,
             names=tuple(self._objective.names),
             start=self._start,
-            bounds=self._bounds,
+            bounds=self._all_bounds,
             n_held_out=float(self._objective.n_held_out),
             evaluations=tuple(self.done),
             best=None if self._best is None else self._best.index,

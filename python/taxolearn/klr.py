@@ -146,7 +146,8 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
     warm_start : bool, default=False
         Start from the last fit, if it had the same features. Rows and classes may have come to it, or gone: what the
         last fit knew of the others is carried over, and a new leaf of a tree starts from the function of its parent.
-        Keeps the solver's last point, of the size of the model or of one number per row and class.
+        Learning begins with the hyperparameters that the last fit has learned, but for loadings of a
+        ``LearnedCoupling``. Keeps the solver's last point, of the size of the model or of one number per row and class.
     n_threads : int or None, default=None
         Number of threads; None takes all that the process may use.
     random_state : int, RandomState instance or None, default=0

@@ -27,7 +27,8 @@ class LearnedCoupling(BaseEstimator):
     path and of the shared ones. The loadings ``B`` of shape (n_classes, rank) are hyperparameters of any sign, learned
     together with all others by gradient descent on the cross-validated log likelihood (Seeger, JMLR 9, 2008, 7.4.1).
 
-    Learning starts from how a flat model confuses the classes. A Gaussian penalty holds the loadings near there.
+    Learning starts from which classes a flat model takes for each other. The other hyperparameters are learned first,
+    then all together. A Gaussian penalty holds the loadings near their start.
 
     Parameters
     ----------
@@ -146,15 +147,15 @@ class ClassFactors:
         np.fill_diagonal(out, 1.0)
         return out
 
-    def class_similarity(self) -> Any:
-        """The correlations with the labels of the classes.
+    def class_similarity(self, *, scaled: bool = True) -> Any:
+        """How similar the classes are, with their labels: the correlations, or with ``scaled=False`` ``B B'`` itself.
 
         Returns
         -------
         pandas DataFrame or SimilarityTable
             The latter, with ``classes`` and ``values``, where pandas is not installed.
         """
-        values = self.correlations()
+        values = self.correlations() if scaled else self.B @ self.B.T
         try:
             import pandas as pd
         except ImportError:
