@@ -83,6 +83,14 @@ def check_unsure_answers(printed):
     assert numbers(r"curve (\S+)", printed)[0] < errors[0]
 
 
+def check_partial_labels(printed):
+    kept, dropped, full = numbers(r"log loss (\S+)", printed)
+    assert full < kept < dropped
+    assert "rounds, converged" in printed
+    inside, outside = numbers(r"([\d.]+) (?:in its group|elsewhere)", printed)
+    assert inside > 5 * outside
+
+
 def check_own_kernel(printed):
     assert numbers(r"accuracy (\S+)", printed)[0] > 0.92
     assert numbers(r"variance (\S+)", printed)[0] > 1
