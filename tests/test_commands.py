@@ -305,6 +305,12 @@ def test_labels_on_inner_nodes(tmp_path, capsys):
     assert inner > 0
     assert taxolearn.load(tmp_path / "m.taxo").classes_.tolist() == sorted(WORDS)
     assert any(f"{inner} rows have an inner node" in remark for remark in json.loads(out)["remarks"])
+    rows[1]["label"] = "all"
+    write_table(tmp_path / "t.csv", rows)
+    code, out, _ = run(capsys, *common, "--taxonomy", tmp_path / "tree.txt", "--json")
+    assert any("1 rows have the root of the tree" in remark for remark in json.loads(out)["remarks"])
+    rows[1]["label"] = rows[2]["label"]
+    write_table(tmp_path / "t.csv", rows)
     code, _, err = run(capsys, "evaluate", tmp_path / "m.taxo", data)
     assert code == 0
     assert f"{inner} rows have classes that the model does not know, or inner nodes" in err

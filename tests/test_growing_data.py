@@ -134,11 +134,23 @@ class TestLearning:
         np.testing.assert_array_equal(result.start, [known[name] for name in result.names])
         assert result.products.sum() < cold.cv_result_.products.sum()
         assert result.values[result.best] <= cold.cv_result_.values[cold.cv_result_.best] + 1e-3
-        other = KernelLogisticClassifier("rbf", warm_start=True, n_threads=1).fit(X, y)
-        other.set_params(kernel="linear", max_evaluations=1)
-        with pytest.warns(ConvergenceWarning, match="stopped after max_evaluations=1"):
-            other.fit(X, y)  # names that are in both are carried over, here of sigma2 and the variance
-        assert set(other.cv_result_.names) <= {"kernel.variance", "sigma2"}
+
+    @pytest.mark.parametrize(
+        ("change", "X_then"),
+        [
+            ({}, lambda X: 100 * X),
+            ({}, lambda X: X[:, :3]),
+            ({"kernel": RBF(30.0)}, lambda X: X),
+            ({"sigma2": 5.0}, lambda X: X),
+        ],
+        ids=["other scale", "other features", "other kernel", "other start"],
+    )
+    def test_another_problem_begins_anew(self, change, X_then):
+        X, y = problem(200)
+        warm = KernelLogisticClassifier("rbf", warm_start=True, n_threads=1).fit(X, y)
+        warm.set_params(**change).fit(X_then(X), y)
+        cold = clone(warm).fit(X_then(X), y)
+        np.testing.assert_array_equal(warm.cv_result_.start, cold.cv_result_.start)
 
     def test_a_checkpoint_of_another_start_is_refused(self, tmp_path):
         X, y = problem(200)

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import taxolearn
 from taxolearn import KernelLogisticClassifier, LearnedCoupling, Taxonomy, _core, datasets
@@ -381,6 +382,28 @@ def test_wrong_arguments_are_told(coupling, message):
         KernelLogisticClassifier(coupling=coupling).fit(X, y)
 
 
+def test_two_classes_have_nothing_to_share():
+    X, y = small_problem()
+    with pytest.raises(ValueError, match="needs at least 3 classes, got 2"):
+        KernelLogisticClassifier(coupling=LearnedCoupling()).fit(X, y == y[0])
+
+
+def test_no_rank_means_all_that_probabilities_tell_apart():
+    X, y = small_problem()
+    model = KernelLogisticClassifier(coupling=LearnedCoupling(), max_evaluations=3, n_threads=1)
+    with pytest.warns(ConvergenceWarning, match="max_evaluations=3"):
+        model.fit(X, y)
+    n_classes = len(np.unique(y))
+    assert model.coupling_.B.shape == (n_classes, n_classes - 1)
+    assert np.linalg.svd(model.coupling_.B, compute_uv=False).min() > 1e-3
+
+
+def test_loadings_on_loadings_are_refused():
+    inner = _core.FactorCoupling(_core.IndependentCoupling(np.ones(5)), np.ones((5, 1)))
+    with pytest.raises(ValueError, match="has loadings itself"):
+        _core.FactorCoupling(inner, np.ones((5, 2)))
+
+
 def test_what_does_not_go_together_is_told():
     X, y = small_problem()
     learned = LearnedCoupling(2)
@@ -396,7 +419,7 @@ def test_what_does_not_go_together_is_told():
         KernelLogisticClassifier(coupling=3).fit(X, y)
     with pytest.raises(ValueError, match=r"5000 \* 2 = 10000 loadings.*Lower rank"):
         learned.n_shared(5000)
-    with pytest.raises(ValueError, match=r"1000 \* 1000 = 1000000 loadings"):
+    with pytest.raises(ValueError, match=r"1000 \* 999 = 999000 loadings"):
         LearnedCoupling().n_shared(1000)
     flat = KernelLogisticClassifier(hyperparameters="fixed").fit(X, y)
     assert not hasattr(flat, "coupling_")

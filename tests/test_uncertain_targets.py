@@ -131,7 +131,7 @@ class TestReading:
     def test_singletons_are_labels(self):
         targets = read_targets([["u"], {"v"}, "u"], None, "own")
         assert targets.is_certain
-        assert targets.labels.tolist() == label_targets(["u", "v", "u"], None).labels.tolist()
+        assert targets.labels.tolist() == label_targets(["u", "v", "u"], None, "own").labels.tolist()
 
     def test_columns_of_lists_in_tables(self):
         frame = pd.DataFrame({"label": [["u", "v"], ["v"], ["w"]]})
@@ -155,12 +155,27 @@ class TestReading:
         in_a_set = tree_model(inner_labels="own").fit(X, [*y[:-1], {"b", "c"}])
         assert "b" in in_a_set.classes_
 
-    @pytest.mark.parametrize("form", [list, np.array, pd.Series, lambda y: np.array(y, dtype=object)])
+    @pytest.mark.parametrize(
+        "form",
+        [
+            list,
+            np.array,
+            pd.Series,
+            pl.Series,
+            lambda y: np.array(y, dtype=object),
+            lambda y: np.array(y)[:, None],
+            lambda y: pd.DataFrame({"label": y}),
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore:A column-vector y was passed")
     def test_inner_labels_are_seen_in_every_form(self, form):
         X, y = problem()
         fitted = tree_model().fit(X, form(["b", *y[1:].tolist()]))
+        assert fitted.classes_.tolist() == LEAVES.tolist()
         assert fitted.em_result_.uncertain == 1
         assert tree_model().fit(X, form(y.tolist())).em_result_ is None
+        missing = tree_model(**TIGHT).fit(X, form([None, *y[1:].tolist()]))
+        assert_same(missing, tree_model(**TIGHT).fit(X[1:], y[1:]), X)
 
     def test_classes_that_nothing_tells_apart(self):
         X, y = problem()
@@ -187,6 +202,8 @@ class TestReading:
             ([np.array([1.0, 0.0]), [0.0, 1.0]], TypeError, "row 0 .* give probabilities of classes as a NumPy array"),
             ([None, np.nan, None], ValueError, "y tells nothing: all 3 rows"),
             ([{0, 1}, None, {1, 0}], ValueError, "y tells nothing"),
+            ([[0, 1], [1, 0], [0, 1]], ValueError, "Lists are sets of labels.*as a NumPy array"),
+            (np.full((3, 2), np.nan), ValueError, "y tells nothing"),
             ([0, 0, None], ValueError, "y has one class only"),
             ([0, "a", None], TypeError, "strings and labels that are numbers"),
             (
@@ -263,6 +280,13 @@ class TestProbabilities:
             X, pd.DataFrame(teacher.predict_proba(X), columns=teacher.classes_)
         )
         assert_same(teacher, student, X, atol=2e-3)
+
+    def test_rows_of_nan_are_unlabelled(self):
+        X, y = problem()
+        one_hot = (y[:, None] == LEAVES).astype(float)
+        one_hot[::4] = np.nan
+        known = np.arange(len(y)) % 4 != 0
+        assert_same(tree_model(**TIGHT).fit(X, one_hot), tree_model(**TIGHT).fit(X[known], y[known]), X)
 
     def test_they_are_mixtures_of_weighted_labels(self):
         """A soft row is one row for each class, with the probabilities as weights."""
@@ -394,7 +418,7 @@ class TestExpectation:
         """At their end responsibilities equal probabilities, so the residuals of these rows are zero."""
         X, y = problem()
         free = np.arange(0, len(y), 3)
-        plain = label_targets(y, None)
+        plain = label_targets(y, None, "own")
         sets = AllowedSets(free, np.zeros(len(free), dtype=int), np.array([0, 6]), np.arange(6))
         labels = plain.labels.copy()
         labels[free] = -1
@@ -485,6 +509,19 @@ class TestHyperparameters:
         fitted.set_params(cv=folds, cv_samples=0.9).fit(X, targets)
         expected.set_params(cv=folds[certain], cv_samples=0.9).fit(X[certain], y[certain])
         assert fitted.hyperparameters_ == expected.hyperparameters_
+
+    def test_weights_and_folds_in_every_form(self):
+        X, y = load_iris(return_X_y=True)
+        targets = y.astype(object)
+        targets[::10] = None
+        known = np.arange(len(y)) % 10 != 0
+        folds = np.arange(len(y)) % 4
+        expected = KernelLogisticClassifier(n_threads=1, cv=folds[known]).fit(X[known], y[known])
+        for form in (np.asarray, pd.Series, tuple, list):
+            fitted = KernelLogisticClassifier(n_threads=1, cv=form(folds)).fit(X, targets, 1.0)
+            assert fitted.hyperparameters_ == expected.hyperparameters_
+        with pytest.raises(ValueError, match="sample_weight is zero in all of these"):
+            KernelLogisticClassifier().fit(X, [{0, 1}, *y[1:]], np.eye(len(y))[0])
 
     def test_too_few(self):
         X, y = problem(n=20)

@@ -176,6 +176,18 @@ class TestErrors:
         with pytest.raises(TypeError, match=r"taxonomy must be a taxolearn.Taxonomy, got list"):
             model.with_taxonomy(TREE.to_edges())
 
+    def test_classes_at_inner_nodes_and_groups_by_number(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.standard_normal((60, 3)), np.array([*LABELS, "b"])[np.arange(60) % 7]
+        model = KernelLogisticClassifier(taxonomy=TREE, inner_labels="own", hyperparameters="fixed").fit(X, y)
+        own = model.taxonomy_
+        with pytest.raises(ValueError, match=r"'b' is a class of its own .* inner node 'b/\*'; put new"):
+            model.with_taxonomy(grown(("b", "b/z"), tree=own))
+        assert "b" in model.with_taxonomy(grown(("b/*", "b/z"), tree=own)).classes_
+        numbered, _, _ = fitted_model(tying=np.zeros(TREE.n_nodes, dtype=int), variances=None)
+        with pytest.raises(ValueError, match=r"tying numbers the \d+ nodes"):
+            numbered.with_taxonomy(grown(("b", "b/z")))
+
     def test_models_that_know_nothing_of_new_classes(self):
         flat, _, _ = fitted_model(taxonomy=None, variances=None)
         with pytest.raises(ValueError, match="the classes of this model are independent"):

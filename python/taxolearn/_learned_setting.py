@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight
 
 from taxolearn._folds import make_folds
 from taxolearn._hyperparameters import Setting
@@ -20,6 +21,7 @@ from taxolearn.model_selection import CrossValidationObjective
 
 __all__ = ["labelled_rows", "learn_for", "learn_setting"]
 
+_LARGEST_RATIO = 2.0  # of mean squared norms of rows that count as the same scale
 _TOLERANCE = 2e-4  # on the derivatives of the mean log loss by the logarithms of the hyperparameters
 
 
@@ -35,7 +37,10 @@ def learn_for(
 ) -> tuple[Setting, dict[str, Any], LearningResult]:
     """The hyperparameters that the data ask for, of which rows without one class are no part; see ``learn_setting``."""
     cv = model.cv
-    earlier = getattr(model, "cv_result_", None) if model.warm_start else None
+    kind = _kind(model, X, is_pairwise)
+    earlier = None
+    if model.warm_start and getattr(model, "_learned_kind", None) is not None and _is_like(kind, model._learned_kind):
+        earlier = model.cv_result_
     if not targets.is_certain:
         X, sample_weight, cv = labelled_rows(X, targets, sample_weight, cv, is_pairwise)
     setting, described, result = learn_setting(
@@ -71,7 +76,23 @@ def learn_for(
     )
     if result.status in ("failed", "max_evaluations"):
         warnings.warn(f"Learning hyperparameters: {result.message}.", ConvergenceWarning, stacklevel=3)
+    model._learned_kind = kind
     return setting, described, result
+
+
+def _kind(model: Any, X: Any, is_pairwise: bool) -> tuple[str, int, float]:
+    """What has to stay for learned hyperparameters to be a good start: the model, the features and their scale."""
+    given = ("kernel", "coupling", "tying", "variances", "sigma2", "learn_sigma2")
+    described = repr([getattr(model, name) for name in given])
+    if is_pairwise:
+        return described, 0, float(np.mean(np.abs(np.diagonal(X))))
+    square = X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij", X, X, dtype=np.float64)
+    return described, int(X.shape[1]), float(square) / X.shape[0]
+
+
+def _is_like(kind: tuple[str, int, float], other: tuple[str, int, float]) -> bool:
+    scales = sorted((kind[2], other[2]))
+    return kind[:2] == other[:2] and scales[1] <= _LARGEST_RATIO * scales[0]
 
 
 def learn_setting(
@@ -157,10 +178,18 @@ def labelled_rows(X: Any, targets: Targets, sample_weight: Any, cv: Any, is_pair
             f'hyperparameters="cv" holds out rows with one label, of which y has {len(rows)}, no two of the same '
             'class; choose the values, with hyperparameters="fixed"'
         )
-    X = X[rows][:, rows] if is_pairwise else X[rows]
-    if isinstance(cv, (np.ndarray, list)) and len(cv) == len(targets.labels) and np.ndim(cv[0]) == 0:
-        cv = np.asarray(cv)[rows]  # folds of all rows
-    return X, None if sample_weight is None else np.asarray(sample_weight)[rows], cv
+    n = len(targets.labels)
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(sample_weight, X)[rows]
+        if not (sample_weight > 0).any():
+            raise ValueError(
+                'hyperparameters="cv" holds out rows with one label, and sample_weight is zero in all of these; choose '
+                'the values, with hyperparameters="fixed"'
+            )
+    if not (isinstance(cv, (int, np.integer)) or hasattr(cv, "split")) and hasattr(cv, "__len__") and len(cv) == n:
+        folds = np.asarray(cv)
+        cv = folds[rows] if folds.ndim == 1 and folds.dtype.kind in "iu" else cv  # folds of all rows
+    return X[rows][:, rows] if is_pairwise else X[rows], sample_weight, cv
 
 
 def _choose_rows(y: npt.NDArray[Any], cv_samples: Any, random: Any) -> npt.NDArray[np.intp] | None:

@@ -178,20 +178,19 @@ class Targets:
         weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
         weights[self.unlabelled] = 0.0
         if class_weight is not None:
-            shares = self._shares()
-            weights *= shares @ self._factors(class_weight, shares.sum(axis=0))
+            first = self.first()
+            if first.ndim == 1:
+                counts = np.bincount(self.labels[self.labelled], minlength=self.n_classes).astype(np.float64)
+                weights *= self._factors(class_weight, counts)[first]
+            else:
+                is_known = np.ones(len(weights))
+                is_known[self.unlabelled] = 0.0
+                weights *= first @ self._factors(class_weight, is_known @ first)
         if not np.isfinite(weights).all():
             raise ValueError("sample_weight times class_weight is not finite")
         if not (weights > 0).any():
             raise ValueError("sample_weight is zero in all rows with a label; at least one needs a positive weight")
         return np.ascontiguousarray(weights)
-
-    def _shares(self) -> Floats:
-        """Of the classes in every row; none in unlabelled rows."""
-        first = self.first()
-        shares: Floats = np.eye(self.n_classes)[first] if first.ndim == 1 else np.asarray(first, dtype=np.float64)
-        shares[self.unlabelled] = 0.0
-        return shares
 
     def _factors(self, class_weight: Any, counts: Floats) -> Floats:
         """Weights of the classes in the order of the core."""
@@ -212,14 +211,15 @@ class Targets:
         return out
 
 
-def label_targets(y: Any, taxonomy: Taxonomy | None) -> Targets:
+def label_targets(y: Any, taxonomy: Taxonomy | None, inner_labels: str) -> Targets:
     """Targets of rows with one label each, as scikit-learn checks them."""
     seen, indices = check_labels(y, least=2 if taxonomy is None else 1)
     if taxonomy is None:
         return Targets(seen, None, np.arange(len(seen)), indices)
-    taxonomy = taxonomy.with_classes(seen, argument="y")
+    if inner_labels == "own":
+        taxonomy = taxonomy.with_classes(seen, argument="y")
     order = np.argsort(taxonomy.classes, kind="stable")
-    labels = taxonomy.leaf_index(seen)[indices].astype(np.int32)
+    labels = taxonomy.leaf_index(seen, argument="y")[indices].astype(np.int32)
     return Targets(taxonomy.classes[order], taxonomy, order, labels)
 
 
@@ -238,7 +238,7 @@ def read_targets(y: Any, taxonomy: Taxonomy | None, inner_labels: str) -> Target
     shape = getattr(y, "shape", None)
     if shape is not None and len(shape) == 2 and shape[1] > 1 and not hasattr(y, "tocsr"):
         return _read_probabilities(y, taxonomy)
-    entries = _entries(y, taxonomy if inner_labels == "below" else None)
+    entries = _entries(_one_column(y), taxonomy if inner_labels == "below" else None)
     return None if entries is None else _read_sets(entries, taxonomy, inner_labels)
 
 
@@ -246,9 +246,18 @@ def read_targets(y: Any, taxonomy: Taxonomy | None, inner_labels: str) -> Target
 
 
 def _is_missing(entry: Any) -> bool:
-    if entry is None or type(entry).__name__ == "NAType":
+    if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(entry, (float, np.floating)) and bool(np.isnan(entry))
+
+
+def _one_column(y: Any) -> Any:
+    """A table of one column as that column, and other things that NumPy can read as arrays."""
+    if isinstance(y, (list, tuple)):
+        return y
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1 and not hasattr(y, "tocsr"):
+        return np.asarray(y)[:, 0]
+    return np.asarray(y) if hasattr(y, "__array__") and not hasattr(y, "dtype") else y
 
 
 def _entries(y: Any, taxonomy: Taxonomy | None) -> list[Any] | None:
@@ -308,7 +317,7 @@ def _read_sets(entries: list[Any], taxonomy: Taxonomy | None, inner_labels: str)
     members = [_members(entry, row) for row, entry in enumerate(entries)]
     distinct = dict.fromkeys(label for labels in members for label in labels)
     if not distinct:
-        raise _nothing_known(len(members))
+        raise _nothing_known(entries)
     if taxonomy is None:
         classes, position = _flat_classes(distinct)
         order = np.arange(len(classes))
@@ -324,14 +333,16 @@ def _read_sets(entries: list[Any], taxonomy: Taxonomy | None, inner_labels: str)
         classes = taxonomy.classes[order]
     labels, allowed, unlabelled = _collect(members, ranges, len(classes))
     if len(unlabelled) == len(labels):
-        raise _nothing_known(len(members))
+        raise _nothing_known(entries)
     return Targets(classes, taxonomy, order, labels, allowed, unlabelled)
 
 
-def _nothing_known(n_rows: int) -> ValueError:
+def _nothing_known(entries: list[Any]) -> ValueError:
+    lists = any(isinstance(entry, (list, tuple)) for entry in entries)
+    hint = ". Lists are sets of labels here; give probabilities of classes as a NumPy array" if lists else ""
     return ValueError(
-        f"y tells nothing: all {n_rows} rows are unlabelled or allow every class; label some of them, with at least "
-        "two classes"
+        f"y tells nothing: all {len(entries)} rows are unlabelled or allow every class; label some of them, with at "
+        f"least two classes{hint}"
     )
 
 
@@ -387,6 +398,10 @@ def _read_probabilities(y: Any, taxonomy: Taxonomy | None) -> Targets:
             f"y has shape {tuple(y.shape)}, which means probabilities of classes, but its values are no numbers; "
             "expected one column of labels, or numbers from 0 to 1 that sum to 1 in every row"
         ) from None
+    unlabelled = np.flatnonzero(np.isnan(values).all(axis=1))
+    if len(unlabelled) == len(values):
+        raise _nothing_known(values.tolist())
+    values[unlabelled] = 1.0 / values.shape[1]
     _check_probabilities(values)
     leaves = None if taxonomy is None else np.sort(taxonomy.classes)
     if names is None and leaves is not None and len(leaves) != values.shape[1]:
@@ -407,7 +422,7 @@ def _read_probabilities(y: Any, taxonomy: Taxonomy | None) -> Targets:
     soft = np.zeros((len(values), len(classes)))
     soft[:, columns] = values
     labels = np.where(soft.max(axis=1) == 1.0, soft.argmax(axis=1), -1).astype(np.int32)
-    return Targets(classes, taxonomy, order, labels, soft=soft)
+    return Targets(classes, taxonomy, order, labels, unlabelled=unlabelled, soft=soft)
 
 
 def _check_unique(names: list[Any]) -> list[Any]:
@@ -425,7 +440,7 @@ def _check_probabilities(values: Floats) -> None:
         row = int(wrong[0])
         raise ValueError(
             f"{what}, but row {row} has the value {values[row][~(values[row] >= 0) | ~np.isfinite(values[row])][0]}; "
-            "expected numbers from 0 to 1; spread unlabelled rows evenly, or give lists of labels with None"
+            "expected numbers from 0 to 1, or NaN in all columns of an unlabelled row"
         )
     sums = values.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)

@@ -39,6 +39,11 @@ def _node_variances(model: Any, taxonomy: Any) -> Floats:
         raise ValueError("a LearnedCoupling has no loadings for new classes; fit it anew, or one with the tree alone")
     if sp.issparse(getattr(model, "coef_", None)):  # probabilities did not change, but the functions
         raise ValueError("the model was pruned; give it the larger tree before it is pruned")
+    if not isinstance(model.tying, str) and len(model.tying) != taxonomy.n_nodes:
+        raise ValueError(
+            f"tying numbers the {len(model.tying)} nodes of the model's tree, but the new one has {taxonomy.n_nodes}; "
+            'fit with tying="level", "subtree", "node" or "shared"'
+        )
     groups, names = model.taxonomy_.groups(model.tying)
     known = model.hyperparameters_["variances"]
     # Nodes that came without a fit have groups that nobody knows; their functions are zero under any variance.
@@ -137,6 +142,13 @@ def _compare(old: Taxonomy, new: Taxonomy) -> _Growth:
     if found < old.n_nodes:
         missing = sorted(set(old.names[1:].tolist()) - set(new.names.tolist()), key=str)
         raise ValueError(f"taxonomy lacks nodes of the model's tree: {missing[:5]}; nodes can be added, not taken away")
+    for k in range(new.n_inner):
+        here = number.get(new.names[k], -1)
+        if here >= old.n_inner and old.names[old.parents[here]] == f"{new.names[k]}{old.separator}*":
+            raise ValueError(
+                f"taxonomy: {new.names[k]!r} is a class of its own in the model's tree, at the inner node "
+                f"{old.names[old.parents[here]]!r}; put new leaves below that node"
+            )
     anchors = anchors[new.n_inner :]
     counts = np.bincount(anchors, minlength=old.n_nodes)
     return _Growth(anchors, np.where(anchors >= old.n_inner, counts[anchors], 1))

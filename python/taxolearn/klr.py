@@ -324,7 +324,7 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         targets = read_targets(y, self.taxonomy, inner_labels)
         # A stand-in of the same length lets scikit-learn check the rest.
         X, y = check_inputs(self, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
-        targets = label_targets(y, self.taxonomy) if targets is None else targets
+        targets = label_targets(y, self.taxonomy, inner_labels) if targets is None else targets
         if alike := targets.exchangeable():
             warnings.warn(undecided(alike), UserWarning, stacklevel=2)
         taxonomy, classes = targets.taxonomy, targets.classes

@@ -33,8 +33,8 @@ class LearnedCoupling(BaseEstimator):
     Parameters
     ----------
     rank : int, default=None
-        How many functions the classes share; None means as many as there are classes. There are
-        ``n_classes * rank`` loadings to learn.
+        How many functions the classes share; None means one less than there are classes, all that probabilities can
+        tell apart. There are ``n_classes * rank`` loadings to learn.
     B : array of shape (n_classes, rank), default=None
         Loadings, in the order of ``classes_``: to start from, or with ``hyperparameters="fixed"`` those of the model.
     base : {"auto", "identity", "tree", "none"}, default="auto"
@@ -99,7 +99,9 @@ class LearnedCoupling(BaseEstimator):
 
     def n_shared(self, n_classes: int) -> int:
         """The rank for so many classes, checked."""
-        rank = n_classes if self.rank is None else check_number("rank", self.rank, least=1, integer=True)
+        if n_classes < 3:
+            raise ValueError(f"LearnedCoupling needs at least 3 classes, got {n_classes}: two have nothing to share")
+        rank = n_classes - 1 if self.rank is None else check_number("rank", self.rank, least=1, integer=True)
         given = self.loadings(n_classes)
         rank = rank if given is None else given.shape[1]
         if rank > n_classes:

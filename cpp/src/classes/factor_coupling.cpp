@@ -28,6 +28,8 @@ FactorCoupling::FactorCoupling(std::shared_ptr<const Coupling> base, Matrix<doub
           loadings_.cols(), "), expected one row per class and at least one column");
   require(base_ == nullptr || base_->classes() == loadings_.rows(), "loadings has ", loadings_.rows(),
           " rows, expected ", base_ == nullptr ? 0 : base_->classes(), ", one per class");
+  require(dynamic_cast<const FactorCoupling*>(base_.get()) == nullptr,
+          "the base of a coupling with loadings has loadings itself; put all columns into one array");
   for (Index c = 0; c < loadings_.rows(); ++c) {
     for (Index k = 0; k < loadings_.cols(); ++k) {
       const double value = loadings_.row(c)[k];

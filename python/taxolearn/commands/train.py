@@ -199,6 +199,12 @@ def _fit(classifier: KernelLogisticClassifier, X: Any, labels: Any, options: Tra
             f"{classifier.em_result_.uncertain} rows have an inner node of the tree for a label: each is taken for "
             "one of the classes below it"
         )
+    taxonomy = classifier.taxonomy_
+    unknown = 0 if taxonomy is None else int(np.sum(np.asarray(labels) == taxonomy.names[0]))
+    if unknown > 0:
+        remarks.append(
+            f"{unknown} rows have the root of the tree for a label, which tells nothing: they have no influence"
+        )
     learned = classifier.cv_result_
     if learned is not None and learned.best is None:
         remarks.append("learning ended before its first evaluation, so hyperparameters have their start values")
