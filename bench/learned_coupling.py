@@ -28,6 +28,7 @@ MODELS: dict[str, Any] = {
     "tree and rank 5": LearnedCoupling(5, base="tree"),
 }
 START, SIGMA2 = 5.0, 0.01
+_MOST_SHOWN = 200  # classes whose loadings are kept in the results
 _COLUMNS = {
     "problem": "data",
     "library": "model",
@@ -102,11 +103,12 @@ def _similarity(problem: TreeData, fitted: Any) -> dict[str, Any]:
     values = fitted.coupling_.correlations()
     above = np.triu_indices(len(values), 1)
     is_sibling = (parents[:, None] == parents)[above]
+    loadings = np.round(fitted.coupling_.B, 4).tolist() if len(values) <= _MOST_SHOWN else None
     return {
         "tree_similarity": float(values[above][is_sibling].mean()) if is_sibling.any() else None,
         "other_similarity": float(values[above][~is_sibling].mean()) if not is_sibling.all() else None,
-        "loadings": np.round(fitted.coupling_.B, 6).tolist(),
-        "classes": [str(label) for label in fitted.classes_],
+        "loadings": loadings,
+        "classes": None if loadings is None else [str(label) for label in fitted.classes_],
     }
 
 

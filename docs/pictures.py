@@ -3,6 +3,7 @@
 Seeds are fixed, grounds transparent, and tones such that pages in light and in dark colours can show the same file.
 """
 
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -14,8 +15,9 @@ from matplotlib.colors import LinearSegmentedColormap
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from taxolearn import KernelLogisticClassifier, Taxonomy, datasets
+from taxolearn import KernelLogisticClassifier, Taxonomy, datasets, plotting
 from taxolearn.kernels import RBF, Linear
+from taxolearn.learned_coupling import ClassFactors
 from taxolearn.model_selection import CrossValidationObjective
 
 mpl.use("svg")
@@ -293,7 +295,24 @@ def answer() -> Any:
     return figure
 
 
-PICTURES = {"prior": prior, "fit": fit, "product": product, "criterion": criterion, "answer": answer}
+def similar() -> Any:
+    """The newsgroups that a learned coupling found to go together, from the results of the benchmark."""
+    results = json.loads((FOLDER.parents[1] / "bench" / "results" / "learned_coupling.json").read_text("utf-8"))
+    (row,) = (
+        row for row in results["rows"] if (row["problem"], row["library"]) == ("news20", "taxolearn, learned, rank 5")
+    )
+    factors = ClassFactors(np.array(row["loadings"]), np.array(row["classes"]))
+    return plotting.class_similarity(factors).figure
+
+
+PICTURES = {
+    "prior": prior,
+    "fit": fit,
+    "product": product,
+    "criterion": criterion,
+    "answer": answer,
+    "similar": similar,
+}
 
 
 def main(names: list[str]) -> None:

@@ -19,6 +19,7 @@ from trees import Hierarchical
 
 import taxolearn
 from taxolearn import KernelLogisticClassifier, Taxonomy, klr
+from taxolearn._learned_setting import _drawn
 from taxolearn._targets import AllowedSets, label_targets, read_targets
 from taxolearn.kernels import RBF, Linear
 
@@ -509,6 +510,25 @@ class TestHyperparameters:
         fitted.set_params(cv=folds, cv_samples=0.9).fit(X, targets)
         expected.set_params(cv=folds[certain], cv_samples=0.9).fit(X[certain], y[certain])
         assert fitted.hyperparameters_ == expected.hyperparameters_
+
+    def test_one_hot_learns_what_labels_learn(self):
+        X, y = load_iris(return_X_y=True)
+        labels, one_hot = (KernelLogisticClassifier(n_threads=1, cv=3).fit(X, t) for t in (y, np.eye(3)[y]))
+        assert one_hot.hyperparameters_ == labels.hyperparameters_
+        np.testing.assert_allclose(one_hot.predict_proba(X), labels.predict_proba(X), atol=1e-6)
+
+    def test_labels_are_drawn_from_probabilities(self):
+        X, y = load_iris(return_X_y=True)
+        soft = 0.7 * np.eye(3)[y] + 0.1
+        soft[::7] = np.nan
+        fitted = KernelLogisticClassifier(n_threads=1, cv=3).fit(X, soft)
+        again = KernelLogisticClassifier(n_threads=1, cv=3).fit(X, soft)
+        assert fitted.hyperparameters_ == again.hyperparameters_
+        assert fitted.cv_result_.n_held_out == np.isfinite(soft[:, 0]).sum()
+        assert 0.5 < fitted.cv_result_.values.min() < 1.1  # the entropy of a row is 0.64
+        targets = read_targets(np.tile([0.2, 0.0, 0.5, 0.3], (20_000, 1)), None, "own")
+        shares = np.bincount(_drawn(targets, np.random.RandomState(0)), minlength=4) / 20_000
+        np.testing.assert_allclose(shares, [0.2, 0.0, 0.5, 0.3], atol=0.02)
 
     def test_weights_and_folds_in_every_form(self):
         X, y = load_iris(return_X_y=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,18 @@ def learn_for(
     is_pairwise: bool,
     verbose: int,
 ) -> tuple[Setting, dict[str, Any], LearningResult]:
-    """The hyperparameters that the data ask for, of which rows without one class are no part; see ``learn_setting``."""
+    """The hyperparameters that the data ask for; see ``learn_setting``.
+
+    Rows that allow several classes have no part in it. Of rows with probabilities one label each is drawn, so that the
+    criterion is, in the mean, their cross entropy.
+    """
     cv = model.cv
     kind = _kind(model, X, is_pairwise)
     earlier = None
     if model.warm_start and getattr(model, "_learned_kind", None) is not None and _is_like(kind, model._learned_kind):
         earlier = model.cv_result_
+    if targets.soft is not None:
+        targets = replace(targets, labels=_drawn(targets, check_random_state(model.random_state)))
     if not targets.is_certain:
         X, sample_weight, cv = labelled_rows(X, targets, sample_weight, cv, is_pairwise)
     setting, described, result = learn_setting(
@@ -190,6 +197,16 @@ def labelled_rows(X: Any, targets: Targets, sample_weight: Any, cv: Any, is_pair
         folds = np.asarray(cv)
         cv = folds[rows] if folds.ndim == 1 and folds.dtype.kind in "iu" else cv  # folds of all rows
     return X[rows][:, rows] if is_pairwise else X[rows], sample_weight, cv
+
+
+def _drawn(targets: Targets, random: np.random.RandomState) -> npt.NDArray[np.int32]:
+    """A label for each row with probabilities; -1 where nothing is known."""
+    assert targets.soft is not None
+    ends = np.cumsum(targets.soft, axis=1)
+    labels = (random.uniform(size=(len(ends), 1)) * ends[:, -1:] >= ends[:, :-1]).sum(axis=1)
+    labels[targets.unlabelled] = -1
+    drawn: npt.NDArray[np.int32] = labels.astype(np.int32)
+    return drawn
 
 
 def _choose_rows(y: npt.NDArray[Any], cv_samples: Any, random: Any) -> npt.NDArray[np.intp] | None:

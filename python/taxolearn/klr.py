@@ -91,8 +91,9 @@ class KernelLogisticClassifier(ClassifierMixin, BaseEstimator):
         Prior variance of the intercepts; 0 leaves them out.
     hyperparameters : {"cv", "fixed"}, default="cv"
         "cv" learns the parameters of the kernels that are not fixed, the variances of groups of nodes and ``sigma2``
-        on the training data before the model is fitted to all of it; rows without just one class have no part in that.
-        "fixed" uses the values that are given (of the linear kernel 1, if none is given).
+        on the training data before the model is fitted to all of it. Rows that allow several classes have no part in
+        that; of rows with probabilities one label each is drawn for it. "fixed" uses the values that are given (of the
+        linear kernel 1, if none is given).
     cv : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int, default=5
         Number of folds, stratified, or the folds themselves (see ``taxolearn.model_selection``).
     cv_partitions : int, default=1
