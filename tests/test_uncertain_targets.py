@@ -574,8 +574,12 @@ def test_ctrl_c_leaves_no_half_model():
     targets = [{int(k), int((k + 1) % 20)} if k % 2 else int(k) for k in rng.integers(0, 20, len(X))]
     fitted = model(em_rounds=10000, em_tol=0.0, tol=1e-14, precision="double")
     timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        fitted.fit(X, targets)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            fitted.fit(X, targets)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not hasattr(fitted, "coef_")
     assert not hasattr(fitted, "classes_")
