@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from taxolearn._folds import make_folds
-from taxolearn._learned_setting import _choose_rows
+from taxolearn.tuning.folds import make_folds
+from taxolearn.tuning.learn import _choose_rows
 
 
 def learning_facts(model: Any) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from taxolearn import KernelLogisticClassifier, Taxonomy, datasets, plotting
+from taxolearn.couplings import ClassFactors
 from taxolearn.kernels import RBF, Linear
-from taxolearn.learned_coupling import ClassFactors
 from taxolearn.model_selection import CrossValidationObjective
 
 mpl.use("svg")

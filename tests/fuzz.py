@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-_FIRST = struct.Struct("<16sIIQ32s")  # of a model file, as in taxolearn._container
+_FIRST = struct.Struct("<16sIIQ32s")  # of a model file, as in taxolearn.files.container
 _CHUNK = 1 << 24
 
 
@@ -76,7 +76,7 @@ def _readers() -> dict[str, Target]:
 
 
 def _tables() -> dict[str, Target]:
-    from taxolearn._records import read_chunks
+    from taxolearn.readers.tables import read_chunks
 
     def reader(kind: str) -> Callable[[bytes], None]:
         def read(content: bytes) -> None:

@@ -10,7 +10,14 @@ CPP = ROOT / "cpp"
 LAYER_ROOTS = (CPP / "include" / "taxolearn", CPP / "src")
 
 # From the lowest up. A folder may include itself and every lower rank, never another folder of its own rank.
-RANKS = (("base",), ("classes", "readers"), ("solver", "likelihood", "operators"), ("klr",), ("select",))
+RANKS = (
+    ("base",),
+    ("classes", "data"),
+    ("couplings", "kernels", "likelihood", "solver"),
+    ("operators",),
+    ("fit",),
+    ("select",),
+)
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
 
 HEADERS = (".h", ".hpp")
@@ -62,15 +69,17 @@ def test_there_is_something_to_check():
 @pytest.mark.parametrize(
     ("includer", "included", "allowed"),
     [
-        ("select", "klr", True),
-        ("klr", "solver", True),
+        ("select", "fit", True),
+        ("fit", "solver", True),
         ("operators", "base", True),
         ("solver", "solver", True),
         ("solver", "operators", False),
         ("likelihood", "solver", False),
         ("classes", "operators", False),
-        ("readers", "base", True),
-        ("readers", "classes", False),
+        ("data", "base", True),
+        ("data", "classes", False),
+        ("operators", "kernels", True),
+        ("kernels", "operators", False),
         ("base", "classes", False),
     ],
 )

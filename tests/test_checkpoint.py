@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from taxolearn._checkpoint import read_checkpoint, write_checkpoint
+from taxolearn.tuning.checkpoint import read_checkpoint, write_checkpoint
 
 NAMES = ("kernel.variance", "σ²")
 TYPE = np.dtype([("theta", float, (2,)), ("value", float), ("converged", bool)])
@@ -290,7 +290,7 @@ KILLED = """
     import os, signal, sys, time
     from pathlib import Path
     import numpy as np
-    from taxolearn._checkpoint import read_checkpoint, write_checkpoint
+    from taxolearn.tuning.checkpoint import read_checkpoint, write_checkpoint
 
     path = Path(sys.argv[1])
     kind = np.dtype([("value", float)])

@@ -13,8 +13,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import accuracy_score, log_loss, top_k_accuracy_score
 
 import taxolearn
-from taxolearn import datasets, demo
-from taxolearn.cli import main
+from taxolearn import datasets
+from taxolearn.cli import demo, main
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from sklearn.metrics import top_k_accuracy_score
 
 import taxolearn
 from taxolearn.cli import main
-from taxolearn.commands.evaluate import Gathered
+from taxolearn.cli.evaluate import Gathered
 
 WORDS = {
     "fruit/apple": "apple orchard cider red green",

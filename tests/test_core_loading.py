@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from taxolearn import _core, _cpu
+from taxolearn import _core
+from taxolearn._core import _cpu
 
 REPORT = "from taxolearn import _core; print(_core.simd_level, _core._module.__name__)"
 USABLE = _core._usable_levels(_cpu.level(), _cpu.built_levels())
@@ -26,7 +27,7 @@ def import_core(simd: str) -> subprocess.CompletedProcess[str]:
 def test_each_usable_level_loads_on_request(level):
     done = import_core(level)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [level, f"taxolearn._core_{level}"]
+    assert done.stdout.split() == [level, f"taxolearn._core._core_{level}"]
 
 
 def test_best_usable_level_is_the_default():

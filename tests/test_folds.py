@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, RepeatedKFold, ShuffleSplit, StratifiedKFold
 
-from taxolearn._folds import make_folds
+from taxolearn.tuning.folds import make_folds
 
 
 def counts(y, fold_of, n_classes, n_folds):

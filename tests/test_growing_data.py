@@ -11,7 +11,7 @@ from trees import paths
 
 import taxolearn
 from taxolearn import KernelLogisticClassifier, Taxonomy
-from taxolearn._growing import _numbered, _row_keys
+from taxolearn.fitting.warm_start import _numbered, _row_keys
 from taxolearn.kernels import RBF, Linear
 
 LABELS = ["a/x", "a/y", "b/x", "b/y", "c"]

@@ -161,7 +161,7 @@ def test_decisions_in_blocks(monkeypatch):
     X, y, taxonomy = problem()
     fitted = model(taxonomy=taxonomy).fit(X, y)
     whole = {loss: fitted.decide(X, loss) for loss in ("zero-one", "taxo", "parent")}
-    monkeypatch.setattr("taxolearn.klr._BATCH", 50)
+    monkeypatch.setattr("taxolearn.estimators.kernel_logistic._BATCH", 50)
     for loss, expected in whole.items():
         assert np.array_equal(fitted.decide(sp.csr_array(X), loss), expected)
 

@@ -23,7 +23,6 @@ from cv_models import (
 from sklearn.gaussian_process import kernels as process_kernels
 from sklearn.metrics.pairwise import rbf_kernel
 
-from taxolearn._hyperparameters import Hyperparameters, make_hyperparameters, start_kernel, start_kernels
 from taxolearn.kernels import (
     RBF,
     Cosine,
@@ -37,6 +36,7 @@ from taxolearn.kernels import (
     Precomputed,
     RationalQuadratic,
 )
+from taxolearn.tuning.hyperparameters import Hyperparameters, make_hyperparameters, start_kernel, start_kernels
 
 X = problem(n=10)[0][:5]
 

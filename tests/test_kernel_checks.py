@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel, sigmoid_kernel
 from threadpoolctl import threadpool_limits
 
-from taxolearn._kernel_checks import _extreme_eigenvalues, check_positive_semidefinite
+from taxolearn.kernels.checks import _extreme_eigenvalues, check_positive_semidefinite
 
 SIZES = [1, 2, 50, 200, 201, 400]  # up to 200 by all eigenvalues, beyond by an estimate
 FLOATS = [np.float32, np.float64]

@@ -680,8 +680,8 @@ def test_every_kernel_is_exported():
     )
 
 
-@pytest.mark.parametrize("module", ["kernels", "_kernel_contract"])
+@pytest.mark.parametrize("module", ["functions", "base"])
 def test_examples_run(module):
-    result = doctest.testmod(importlib.import_module(f"taxolearn.{module}"))
+    result = doctest.testmod(importlib.import_module(f"taxolearn.kernels.{module}"))
     assert result.attempted > 0
     assert result.failed == 0

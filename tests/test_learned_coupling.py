@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import taxolearn
 from taxolearn import KernelLogisticClassifier, LearnedCoupling, Taxonomy, _core
-from taxolearn._coupling_start import confusion, leading_loadings
+from taxolearn.couplings import ClassFactors, SimilarityTable
 from taxolearn.kernels import RBF, Linear, PerClass, Precomputed
-from taxolearn.learned_coupling import ClassFactors, SimilarityTable
 from taxolearn.model_selection import CrossValidationObjective
+from taxolearn.tuning.initial_loadings import confusion, leading_loadings
 
 PATHS = ["a/x", "a/y", "b/x", "b/y", "b/z"]
 TREE = Taxonomy.from_labels(PATHS, separator="/")

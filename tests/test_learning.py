@@ -14,9 +14,9 @@ from test_interrupt import on_a_terminal
 from threadpoolctl import threadpool_limits
 from toy_objectives import Toy, quadratic, rosenbrock
 
-from taxolearn import _learning
-from taxolearn._learning import learn
-from taxolearn._progress import _Budget, learning_progress
+from taxolearn.progress import _Budget, learning_progress
+from taxolearn.tuning import search as _learning
+from taxolearn.tuning.search import learn
 
 HERE = Path(__file__).parent
 EXACT = ("theta", "value", "gradient", "converged", "gap", "tolerance")  # of an evaluation, always the same
@@ -505,7 +505,7 @@ KILLED = """
     import numpy as np
     sys.path.insert(0, sys.argv[1])
     from toy_objectives import Toy, rosenbrock
-    from taxolearn._learning import learn
+    from taxolearn.tuning.search import learn
 
     begin = time.perf_counter()
     learn(Toy(rosenbrock, [-1.2, 1.0], seconds=0.005), checkpoint=sys.argv[2] + "0", max_evaluations=4)
@@ -619,8 +619,8 @@ TERMINAL = """
     import sys
     sys.path.insert(0, sys.argv[1])
     from toy_objectives import Toy, rosenbrock
-    from taxolearn._learning import learn
-    from taxolearn._progress import learning_progress
+    from taxolearn.tuning.search import learn
+    from taxolearn.progress import learning_progress
     with learning_progress(int(sys.argv[2]), 1e-4, 100, None) as progress:
         learn(Toy(rosenbrock, [-1.2, 1.0], seconds=0.01), progress=progress)
 """

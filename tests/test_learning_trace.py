@@ -5,7 +5,7 @@ import pytest
 from toy_objectives import Toy, quadratic, rosenbrock
 
 from taxolearn import plotting
-from taxolearn._learning import learn
+from taxolearn.tuning.search import learn
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -428,7 +428,7 @@ def test_odd_sparse_matrices_are_read_and_left_alone():
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("ties", [False, True])
 def test_ranks_of_single_labels(seed, ties, monkeypatch):
-    monkeypatch.setattr("taxolearn._arguments._BLOCK", 100)  # several blocks of rows
+    monkeypatch.setattr("taxolearn.metrics.inputs._BLOCK", 100)  # several blocks of rows
     case = proba_case(seed, ties=ties)
     options = {"classes": case.classes, "sample_weight": case.weights}
     items = list(zip(case.proba.tolist(), case.codes.tolist(), strict=True))
@@ -449,7 +449,7 @@ def test_ranks_of_single_labels(seed, ties, monkeypatch):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("ties", [False, True])
 def test_ranks_of_sets(seed, ties, monkeypatch):
-    monkeypatch.setattr("taxolearn._arguments._BLOCK", 100)
+    monkeypatch.setattr("taxolearn.metrics.inputs._BLOCK", 100)
     case = proba_case(seed, ties=ties)
     true = np.random.default_rng(seed).random(case.proba.shape) < 0.2
     true[np.arange(len(true)), case.codes] = True
@@ -591,7 +591,7 @@ def test_reliability_curve_as_in_sklearn():
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("several", [False, True])
 def test_reliability_of_nodes(seed, several, monkeypatch):
-    monkeypatch.setattr("taxolearn._arguments._BLOCK", 100)
+    monkeypatch.setattr("taxolearn.metrics.inputs._BLOCK", 100)
     tree = random_tree(seed)
     generator = np.random.default_rng(seed)
     classes = generator.permutation(tree.classes)[:-1]  # in any order, and one leaf unknown to the model
@@ -648,13 +648,13 @@ def test_reliability_of_labels_is_the_sum_over_blocks(strategy, monkeypatch):
     pairs = (rows.ravel(), case.classes[columns.ravel()])
     whole = metrics.reliability_curve(case.true, case.proba, pairs=pairs, **options)
     for block in (1, 50, 10**6):
-        monkeypatch.setattr("taxolearn._arguments._BLOCK", block)
+        monkeypatch.setattr("taxolearn.metrics.inputs._BLOCK", block)
         curve = metrics.reliability_curve(case.true, case.proba, labels=case.classes, **options)
         np.testing.assert_allclose(np.transpose(curve), np.transpose(whole))
 
 
 def test_reliability_of_labels_takes_little_memory(monkeypatch):
-    monkeypatch.setattr("taxolearn._arguments._BLOCK", 2**14)
+    monkeypatch.setattr("taxolearn.metrics.inputs._BLOCK", 2**14)
     proba = np.random.default_rng(0).dirichlet(np.ones(200), 3000)
     true = proba.argmax(axis=1)
     tracemalloc.start()

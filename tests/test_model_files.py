@@ -23,7 +23,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, OneHot
 
 import taxolearn
 from taxolearn import KernelLogisticClassifier, Taxonomy
-from taxolearn._container import ContentError, read_container, write_container
+from taxolearn.files.container import ContentError, read_container, write_container
 from taxolearn.kernels import RBF, Cosine, Function, Linear, Matern, PerClass, PerNode, Polynomial, Precomputed
 
 FILES = Path(__file__).parent / "files"
@@ -281,7 +281,7 @@ def test_a_killed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / "m.taxo"
     script = f"""
 import os, pathlib, numpy as np
-from taxolearn import _container
+from taxolearn.files import container as _container
 path = pathlib.Path({str(path)!r})
 _container.write_container(path, 1, {{}})
 os.fsync = lambda _: os._exit(9)

@@ -25,9 +25,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
-from taxolearn import KernelLogisticClassifier, Taxonomy, model_selection
+from taxolearn import KernelLogisticClassifier, Taxonomy
 from taxolearn.kernels import RBF, Cosine, Function, Linear, Matern, PerClass, Polynomial, Precomputed
 from taxolearn.model_selection import CrossValidationObjective
+from taxolearn.tuning import objective as objective_module
 
 TIGHT = 1e-11
 
@@ -574,7 +575,7 @@ def test_bad_data():
 
 
 def test_examples_run():
-    results = doctest.testmod(model_selection)
+    results = doctest.testmod(objective_module)
     assert results.attempted > 4
     assert results.failed == 0
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from taxolearn._records import format_of, read_chunks
+from taxolearn.readers.tables import format_of, read_chunks
 
 
 def read(content, kind="csv", **options):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from taxolearn import _core
-from taxolearn._term_counts import WORD, TermWeights
 from taxolearn.features import TableFeatures
+from taxolearn.features.term_counts import WORD, TermWeights
 
 # Letters of one to four bytes, what lower() makes longer, lone surrogates, and all that splits words.
 LETTERS = "abAB1_-.,'éßİẞﬁΣ中🍎\ud800\udfff"

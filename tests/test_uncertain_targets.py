@@ -18,10 +18,11 @@ from sklearn.exceptions import ConvergenceWarning
 from trees import Hierarchical
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, Taxonomy, klr
-from taxolearn._learned_setting import _drawn
-from taxolearn._targets import AllowedSets, label_targets, read_targets
+from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn.estimators import kernel_logistic
 from taxolearn.kernels import RBF, Linear
+from taxolearn.targets.read import AllowedSets, label_targets, read_targets
+from taxolearn.tuning.learn import _drawn
 
 TREE = Taxonomy.from_labels(["a/x", "a/y", "b/x", "b/y", "b/z", "c"])
 LEAVES = np.sort(TREE.classes)
@@ -423,7 +424,7 @@ class TestExpectation:
         sets = AllowedSets(free, np.zeros(len(free), dtype=int), np.array([0, 6]), np.arange(6))
         labels = plain.labels.copy()
         labels[free] = -1
-        monkeypatch.setattr(klr, "read_targets", lambda *_: replace(plain, labels=labels, allowed=sets))
+        monkeypatch.setattr(kernel_logistic, "read_targets", lambda *_: replace(plain, labels=labels, allowed=sets))
         by_rounds = model(kernel, em_tol=1e-14, em_rounds=2000, **TIGHT).fit(X, y)
         monkeypatch.undo()
         assert by_rounds.em_result_.rounds > 3

@@ -10,7 +10,7 @@ from trees import paths, random_taxonomy
 
 import taxolearn
 from taxolearn import KernelLogisticClassifier, LearnedCoupling, Taxonomy, datasets
-from taxolearn._unseen import weights_of_leaves
+from taxolearn.estimators.extend import weights_of_leaves
 from taxolearn.kernels import RBF, Linear, PerNode
 
 LABELS = ["a/u/1", "a/u/2", "a/v", "b/x", "b/y", "c"]

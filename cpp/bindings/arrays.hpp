@@ -12,7 +12,7 @@
 
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/base/matrix.hpp"
-#include "taxolearn/operators/input.hpp"
+#include "taxolearn/data/input.hpp"
 
 namespace taxolearn::python {
 

@@ -3,9 +3,9 @@
 #include "arrays.hpp"
 #include "choice.hpp"
 #include "execution.hpp"
-#include "taxolearn/classes/coupling.hpp"
 #include "taxolearn/classes/decision.hpp"
-#include "taxolearn/classes/factor_coupling.hpp"
+#include "taxolearn/couplings/coupling.hpp"
+#include "taxolearn/couplings/factors.hpp"
 
 namespace taxolearn::python {
 namespace {

@@ -5,7 +5,7 @@
 #include "arrays.hpp"
 #include "choice.hpp"
 #include "execution.hpp"
-#include "taxolearn/operators/kernel_functions.hpp"
+#include "taxolearn/kernels/functions.hpp"
 
 namespace taxolearn::python {
 namespace {

@@ -11,8 +11,8 @@ void bind_linear(py::module_& module);
 void bind_softmax(py::module_& module);
 void bind_kernels(py::module_& module);
 void bind_kernel_matrices(py::module_& module);
-void bind_klr(py::module_& module);
-void bind_readers(py::module_& module);
+void bind_fit(py::module_& module);
+void bind_data(py::module_& module);
 void bind_select(py::module_& module);
 }  // namespace taxolearn::python
 
@@ -32,7 +32,7 @@ PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
   taxolearn::python::bind_softmax(module);
   taxolearn::python::bind_kernels(module);
   taxolearn::python::bind_kernel_matrices(module);
-  taxolearn::python::bind_klr(module);
-  taxolearn::python::bind_readers(module);
+  taxolearn::python::bind_fit(module);
+  taxolearn::python::bind_data(module);
   taxolearn::python::bind_select(module);
 }

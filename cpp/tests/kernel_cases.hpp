@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "problems.hpp"
-#include "taxolearn/operators/kernel_functions.hpp"
+#include "taxolearn/kernels/functions.hpp"
 
 namespace taxolearn::tests {
 

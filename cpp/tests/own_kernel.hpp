@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "problems.hpp"
-#include "taxolearn/operators/kernel.hpp"
+#include "taxolearn/kernels/kernel.hpp"
 
 namespace taxolearn::tests {
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "taxolearn/classes/coupling.hpp"
+#include "taxolearn/couplings/coupling.hpp"
 #include "trees.hpp"
 
 using namespace taxolearn;

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "problems.hpp"
+#include "taxolearn/kernels/functions.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
-#include "taxolearn/operators/kernel_functions.hpp"
 #include "taxolearn/select/criterion.hpp"
 #include "trees.hpp"
 

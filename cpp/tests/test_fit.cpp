@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "problems.hpp"
-#include "taxolearn/klr/certificate.hpp"
-#include "taxolearn/klr/newton.hpp"
+#include "taxolearn/fit/certificate.hpp"
+#include "taxolearn/fit/newton.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 
 using namespace taxolearn;

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "taxolearn/klr/certificate.hpp"
-#include "taxolearn/klr/space.hpp"
+#include "taxolearn/fit/certificate.hpp"
+#include "taxolearn/fit/spaces.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 #include "trees.hpp"
 

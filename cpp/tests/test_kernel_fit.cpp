@@ -3,10 +3,10 @@
 #include <array>
 
 #include "problems.hpp"
-#include "taxolearn/klr/problem.hpp"
-#include "taxolearn/klr/space.hpp"
+#include "taxolearn/fit/problem.hpp"
+#include "taxolearn/fit/spaces.hpp"
+#include "taxolearn/kernels/functions.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
-#include "taxolearn/operators/kernel_functions.hpp"
 #include "trees.hpp"
 
 using namespace taxolearn;

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "problems.hpp"
-#include "taxolearn/klr/problem.hpp"
+#include "taxolearn/fit/problem.hpp"
 
 using namespace taxolearn;
 using namespace taxolearn::tests;

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "problems.hpp"
-#include "taxolearn/klr/space.hpp"
+#include "taxolearn/fit/spaces.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 
 using namespace taxolearn;

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "taxolearn/base/check.hpp"
-#include "taxolearn/readers/sparse_text.hpp"
+#include "taxolearn/data/sparse_text.hpp"
 
 using namespace taxolearn;
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "taxolearn/readers/term_counts.hpp"
+#include "taxolearn/data/term_counts.hpp"
 
 using namespace taxolearn;
 

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "problems.hpp"
-#include "taxolearn/classes/coupling.hpp"
 #include "taxolearn/classes/taxonomy.hpp"
+#include "taxolearn/couplings/coupling.hpp"
 
 namespace taxolearn::tests {
 

@@ -3,11 +3,11 @@
 from importlib.metadata import version
 
 from taxolearn import datasets, decisions, features, kernels, metrics, model_selection
-from taxolearn.klr import ExpectationResult, FitResult, KernelLogisticClassifier, LearningResult
-from taxolearn.learned_coupling import LearnedCoupling
-from taxolearn.model_files import load, read_report, save
-from taxolearn.pruning import prune
-from taxolearn.taxonomy import Taxonomy
+from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.estimators.kernel_logistic import ExpectationResult, FitResult, KernelLogisticClassifier, LearningResult
+from taxolearn.estimators.prune import prune
+from taxolearn.files.models import load, read_report, save
+from taxolearn.taxonomy.tree import Taxonomy
 
 __all__ = [
     "ExpectationResult",

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array
 
 from taxolearn import _core
-from taxolearn._arguments import (
+from taxolearn.metrics.inputs import (
     LabelSets,
     class_columns,
     read_classes,
@@ -20,8 +20,8 @@ from taxolearn._arguments import (
     read_taxonomy,
     rounding,
 )
-from taxolearn._validation import check_choice, check_number, check_threads
-from taxolearn.taxonomy import Taxonomy
+from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.validation import check_choice, check_number, check_threads
 
 __all__ = ["decide", "expected_loss", "node_proba"]
 

@@ -11,10 +11,10 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from taxolearn._learning import LearningResult
-from taxolearn._validation import check_choice
-from taxolearn.learned_coupling import ClassFactors
+from taxolearn.couplings.factors import ClassFactors
 from taxolearn.metrics import ErrorRejectCurve, LevelScores, ReliabilityCurve
+from taxolearn.tuning.search import LearningResult
+from taxolearn.validation import check_choice
 
 __all__ = [
     "class_similarity",

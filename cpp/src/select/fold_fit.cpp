@@ -9,7 +9,7 @@
 #include "lockstep.hpp"
 #include "taxolearn/base/stopwatch.hpp"
 #include "taxolearn/base/vector.hpp"
-#include "taxolearn/klr/newton.hpp"
+#include "taxolearn/fit/newton.hpp"
 #include "taxolearn/operators/linear.hpp"
 
 namespace taxolearn {

@@ -1,7 +1,7 @@
 // Fits and systems of some folds: what an evaluation consists of.
 #pragma once
 
-#include "taxolearn/klr/space.hpp"
+#include "taxolearn/fit/spaces.hpp"
 #include "taxolearn/select/criterion.hpp"
 
 namespace taxolearn {

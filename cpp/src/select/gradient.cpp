@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "taxolearn/base/vector.hpp"
-#include "taxolearn/klr/kernel_product.hpp"
+#include "taxolearn/fit/kernel_product.hpp"
 
 namespace taxolearn {
 namespace {

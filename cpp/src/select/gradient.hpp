@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "taxolearn/klr/problem.hpp"
+#include "taxolearn/fit/problem.hpp"
 #include "taxolearn/operators/operator.hpp"
 #include "taxolearn/select/criterion.hpp"
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from taxolearn.datasets.arff import ArffData, read_arff
 from taxolearn.datasets.collection import TextCollection
 from taxolearn.datasets.docstrings import load_docstrings
 from taxolearn.datasets.hierarchy import HierarchyData, make_hierarchy
-from taxolearn.datasets.labelled import LabelledData
-from taxolearn.datasets.npz import NpzData, read_npz
-from taxolearn.datasets.svmlight import LshtcData, SvmlightData, read_lshtc, read_svmlight
-from taxolearn.datasets.table import read_table, read_text_pairs
-from taxolearn.datasets.vw import VwData, read_vw
+from taxolearn.readers.arff import ArffData, read_arff
+from taxolearn.readers.labelled import LabelledData
+from taxolearn.readers.labelled_tables import read_table, read_text_pairs
+from taxolearn.readers.npz import NpzData, read_npz
+from taxolearn.readers.svmlight import LshtcData, SvmlightData, read_lshtc, read_svmlight
+from taxolearn.readers.vw import VwData, read_vw
 
 __all__ = [
     "ArffData",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from taxolearn._validation import check_number
-from taxolearn.datasets.labelled import LabelledData
-from taxolearn.taxonomy import Taxonomy
+from taxolearn.readers.labelled import LabelledData
+from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.validation import check_number
 
 __all__ = ["HierarchyData", "make_hierarchy"]
 

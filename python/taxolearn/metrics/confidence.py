@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn._arguments import (
+from taxolearn.metrics.hierarchy import taxo_losses
+from taxolearn.metrics.inputs import (
     FloatArray,
     IntArray,
     LabelSets,
@@ -20,10 +21,9 @@ from taxolearn._arguments import (
     row_blocks,
     sums,
 )
-from taxolearn._validation import check_choice, check_number
-from taxolearn.metrics.hierarchy import taxo_losses
 from taxolearn.metrics.labels import wrong_items
-from taxolearn.taxonomy import Taxonomy
+from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.validation import check_choice, check_number
 
 __all__ = [
     "ErrorRejectCurve",

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn._arguments import (
+from taxolearn.metrics.inputs import (
     FloatArray,
     IntArray,
     NodePair,
@@ -17,8 +17,8 @@ from taxolearn._arguments import (
     read_weights,
     sums,
 )
-from taxolearn._validation import check_choice, check_number
-from taxolearn.taxonomy import Taxonomy
+from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.validation import check_choice, check_number
 
 __all__ = [
     "LevelScores",
@@ -83,7 +83,7 @@ def taxo_loss(y_true: Any, y_pred: Any, *, taxonomy: Taxonomy, sample_weight: An
 
     Examples
     --------
-    >>> from taxolearn.taxonomy import Taxonomy
+    >>> from taxolearn import Taxonomy
     >>> from taxolearn.metrics import taxo_loss
     >>> taxonomy = Taxonomy.from_labels(["A/1", "A/2", "B/1"])
     >>> taxo_loss(["A/1", "A/1", "A/1", "A/1"], ["A/1", "A", "A/2", "B/1"], taxonomy=taxonomy)
@@ -135,7 +135,7 @@ def parent_accuracy(y_true: Any, y_pred: Any, *, taxonomy: Taxonomy, sample_weig
 
     Examples
     --------
-    >>> from taxolearn.taxonomy import Taxonomy
+    >>> from taxolearn import Taxonomy
     >>> from taxolearn.metrics import parent_accuracy
     >>> taxonomy = Taxonomy.from_labels(["A/1", "A/2", "B/1"])
     >>> parent_accuracy(["A/1", "A/1", "B/1", "B/1"], ["A/1", "A/2", "B/1", "A/2"], taxonomy=taxonomy)
@@ -173,7 +173,7 @@ def hierarchical_precision_recall_f(
 
     Examples
     --------
-    >>> from taxolearn.taxonomy import Taxonomy
+    >>> from taxolearn import Taxonomy
     >>> from taxolearn.metrics import hierarchical_precision_recall_f
     >>> taxonomy = Taxonomy.from_labels(["A/1", "A/2", "B/1"])
     >>> hierarchical_precision_recall_f(["A/1", "A/1"], ["A/1", "A"], taxonomy=taxonomy)
@@ -208,7 +208,7 @@ def level_precision_recall_f(
 
     Examples
     --------
-    >>> from taxolearn.taxonomy import Taxonomy
+    >>> from taxolearn import Taxonomy
     >>> from taxolearn.metrics import level_precision_recall_f
     >>> taxonomy = Taxonomy.from_labels(["A/1", "A/2", "B/1"])
     >>> level_precision_recall_f(["A/1", "A/1"], ["A/2", "A"], taxonomy=taxonomy).recall
@@ -328,7 +328,7 @@ def h_loss(
 
     Examples
     --------
-    >>> from taxolearn.taxonomy import Taxonomy
+    >>> from taxolearn import Taxonomy
     >>> from taxolearn.metrics import h_loss
     >>> taxonomy = Taxonomy.from_labels(["A/1", "A/2", "B/1"])
     >>> h_loss(["A/1", "A/1"], ["A/2", "B/1"], taxonomy=taxonomy)

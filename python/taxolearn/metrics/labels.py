@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn._arguments import (
+from taxolearn.metrics.inputs import (
     IntArray,
     LabelSets,
     NodePair,
@@ -17,8 +17,8 @@ from taxolearn._arguments import (
     read_weights,
     sums,
 )
-from taxolearn._validation import check_choice
-from taxolearn.taxonomy import Taxonomy
+from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.validation import check_choice
 
 __all__ = ["accuracy", "f1", "wrong_items", "zero_one_loss"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from taxolearn._arguments import (
+from taxolearn.metrics.inputs import (
     FloatArray,
     LabelSets,
     average,
@@ -17,7 +17,7 @@ from taxolearn._arguments import (
     rounding,
     row_blocks,
 )
-from taxolearn._validation import check_number
+from taxolearn.validation import check_number
 
 __all__ = ["log_loss", "precision_at_k", "reciprocal_rank"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taxolearn import decisions, metrics
-from taxolearn.explanations import NodeExplanation
-from taxolearn.taxonomy import Taxonomy
+from taxolearn.estimators.explain import NodeExplanation
+from taxolearn.taxonomy.tree import Taxonomy
 
 __all__ = ["Findings", "Rows", "gather"]
 

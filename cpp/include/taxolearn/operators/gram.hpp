@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "taxolearn/operators/kernel.hpp"
+#include "taxolearn/kernels/kernel.hpp"
 #include "taxolearn/operators/operator.hpp"
 #include "taxolearn/operators/packed_symmetric.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "taxolearn/operators/kernel.hpp"
+#include "taxolearn/kernels/kernel.hpp"
 
 namespace taxolearn {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "taxolearn/operators/kernel.hpp"
+#include "taxolearn/kernels/kernel.hpp"
 #include "taxolearn/operators/low_rank.hpp"
 #include "taxolearn/operators/operator.hpp"
 

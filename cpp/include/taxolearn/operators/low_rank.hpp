@@ -9,8 +9,8 @@
 
 #include <memory>
 
+#include "taxolearn/kernels/kernel.hpp"
 #include "taxolearn/operators/incomplete_cholesky.hpp"
-#include "taxolearn/operators/kernel.hpp"
 #include "taxolearn/operators/operator.hpp"
 
 namespace taxolearn {

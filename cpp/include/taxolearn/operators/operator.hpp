@@ -8,7 +8,7 @@
 
 #include "taxolearn/base/matrix.hpp"
 #include "taxolearn/base/parallel.hpp"
-#include "taxolearn/operators/input.hpp"
+#include "taxolearn/data/input.hpp"
 
 namespace taxolearn {
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "taxolearn/operators/kernel.hpp"
+#include "taxolearn/kernels/kernel.hpp"
 #include "taxolearn/operators/symmetric_product.hpp"
 
 namespace taxolearn {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "taxolearn/operators/kernel.hpp"
+#include "taxolearn/kernels/kernel.hpp"
 #include "taxolearn/operators/operator.hpp"
 #include "taxolearn/operators/symmetric_product.hpp"
 

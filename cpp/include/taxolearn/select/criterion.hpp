@@ -17,7 +17,7 @@
 #include <tuple>
 #include <vector>
 
-#include "taxolearn/klr/problem.hpp"
+#include "taxolearn/fit/problem.hpp"
 #include "taxolearn/select/folds.hpp"
 
 namespace taxolearn {

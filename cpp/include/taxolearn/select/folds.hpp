@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "taxolearn/classes/coupling.hpp"
+#include "taxolearn/couplings/coupling.hpp"
 #include "taxolearn/likelihood/likelihood.hpp"
 
 namespace taxolearn {

@@ -1,0 +1,105 @@
+#include <algorithm>
+
+#include "taxolearn/base/check.hpp"
+#include "taxolearn/base/matrix_block.hpp"
+#include "taxolearn/base/product.hpp"
+#include "taxolearn/base/vector.hpp"
+#include "taxolearn/fit/kernel_product.hpp"
+#include "taxolearn/fit/problem.hpp"
+#include "taxolearn/likelihood/softmax.hpp"
+
+namespace taxolearn {
+namespace {
+
+constexpr Index rows_per_block = 64;
+constexpr Index basis_per_tile = 256;
+
+/// Adds the intercepts to predictors (count x C) and turns them into what is asked for.
+void finish(Index count, Index classes, const double* intercepts, Output output, double* u) {
+  for (Index i = 0; i < count; ++i) axpy_block(1.0, intercepts, u + i * classes, classes);
+  if (output == Output::probability) softmax_rows(count, classes, u);
+  if (output == Output::log_probability) log_softmax_rows(count, classes, u);
+}
+
+template <class U>
+void predict_rows(const InputView& X, const DenseView<const U>& weights, const double* intercepts, Output output,
+                  const DenseView<double>& out, const Execution& execution) {
+  require(input_features(X) == weights.rows, "X has ", input_features(X), " features, expected ", weights.rows);
+  require_shape("out", out, input_rows(X), weights.cols);
+  require(out.stride == out.cols, "out must be contiguous");
+  const Blocks blocks(out.rows, rows_per_block);
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    const Index first = blocks.first(block);
+    const Index count = blocks.length(block);
+    // Scratch on a cache line: vector loops treat the elements before the first one differently, and answers must not
+    // depend on where the caller's array lies.
+    thread_local Buffer<double> scratch;
+    scratch.resize(static_cast<std::size_t>(count * out.cols));
+    const DenseView<double> part(scratch.data(), count, out.cols);
+    expand_rows(X, first, weights, part);
+    finish(count, out.cols, intercepts, output, part.data);
+    std::copy(scratch.begin(), scratch.end(), out.row(first));
+  });
+}
+
+}  // namespace
+
+void predict(const InputView& X, DenseView<const double> weights, const double* intercepts, Output output,
+             DenseView<double> out, const Execution& execution) {
+  predict_rows(X, weights, intercepts, output, out, execution);
+}
+void predict(const InputView& X, DenseView<const float> weights, const double* intercepts, Output output,
+             DenseView<double> out, const Execution& execution) {
+  predict_rows(X, weights, intercepts, output, out, execution);
+}
+
+void predict(const InputView& X, const std::vector<Term>& terms, const std::vector<Index>& kernel_of,
+             const Coupling* coupling, const double* intercepts, Output output, DenseView<double> out,
+             const Execution& execution) {
+  require(!terms.empty(), "there is no kernel to predict with");
+  require(out.stride == out.cols, "out must be contiguous");
+  const KernelColumns columns(kernel_of, static_cast<Index>(terms.size()));
+  const bool own = !kernel_of.empty();
+  const Index width = own ? columns.size() : out.cols;
+  require(!own || width == (coupling == nullptr ? out.cols : coupling->factors()), "kernels are assigned to ", width,
+          " functions, expected ", coupling == nullptr ? out.cols : coupling->factors());
+  const InputRows rows{X, {}};
+  std::vector<std::unique_ptr<KernelEntries<double>>> entries;
+  std::vector<InputRows> bases;
+  bases.reserve(terms.size());
+  for (std::size_t l = 0; l < terms.size(); ++l) {
+    const Term& term = terms[l];
+    const Index functions = own ? columns.begin[l + 1] - columns.begin[l] : width;
+    require_shape("coefficients", term.coefficients, input_rows(term.basis), functions);
+    bases.push_back(InputRows{term.basis, {}});
+    entries.push_back(kernel_entries<double>(*term.kernel, rows, bases.back(), execution));
+  }
+  const Blocks blocks(out.rows, rows_per_block);
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    thread_local Buffer<double> tile, functions, classes;
+    const Index first = blocks.first(block);
+    const Index count = blocks.length(block);
+    tile.resize(static_cast<std::size_t>(count * basis_per_tile));
+    functions.assign(static_cast<std::size_t>(count * width), 0.0);
+    for (std::size_t l = 0; l < terms.size(); ++l) {
+      const DenseView<const double>& A = terms[l].coefficients;
+      const DenseView<double> sum(functions.data() + (own ? columns.begin[l] : 0), count, A.cols, width);
+      const Blocks tiles(A.rows, basis_per_tile);
+      for (Index t = 0; t < tiles.number(); ++t) {
+        const DenseView<double> part(tile.data(), count, tiles.length(t));
+        entries[l]->block(first, tiles.first(t), part);
+        add_product(Product::AB, part, row_block(A, tiles.first(t), part.cols), sum);
+      }
+    }
+    classes.resize(static_cast<std::size_t>(count * out.cols));
+    if (own) {
+      from_kernel_columns(coupling, columns, count, functions.data(), classes.data());
+    } else {
+      std::copy(functions.begin(), functions.end(), classes.begin());
+    }
+    finish(count, out.cols, intercepts, output, classes.data());
+    std::copy(classes.begin(), classes.end(), out.row(first));
+  });
+}
+
+}  // namespace taxolearn

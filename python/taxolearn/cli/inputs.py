@@ -1,0 +1,282 @@
+"""Data files as the commands read them: tables in chunks, matrices whole, always with their labels if there are any."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taxolearn import datasets
+from taxolearn.cli.errors import BAD_DATA, BAD_MODEL, SYSTEM, USAGE, CommandError
+from taxolearn.features.tables import CellError
+from taxolearn.readers.tables import FORMATS as TABLES
+from taxolearn.readers.tables import Chunk, format_of, read_chunks
+
+__all__ = [
+    "ALL_FORMATS",
+    "MATRICES",
+    "TABLES",
+    "Batch",
+    "DataFile",
+    "Schema",
+    "read_batches",
+    "read_whole",
+    "reading",
+]
+
+MATRICES = ("svmlight", "lshtc", "arff", "npz")
+ALL_FORMATS = (*TABLES, *MATRICES)
+_STREAMS = ("csv", "tsv", "jsonl")  # can be read from the front to the back
+_MATRIX_ENDINGS = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".arff": "arff", ".npz": "npz"}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Where features and labels are; it travels with the model.
+
+    Attributes
+    ----------
+    text, numeric, label : list of str
+        Names of columns; several labels are the levels of a path. Empty for a matrix, which brings its labels along.
+    separator : str
+        Between the levels of a path.
+    n_features : int or None
+        Columns of a matrix, None for a table.
+    """
+
+    text: list[str]
+    numeric: list[str]
+    label: list[str]
+    separator: str
+    n_features: int | None
+
+    @property
+    def is_table(self) -> bool:
+        return self.n_features is None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_report(cls, report: Any, model: str) -> Schema:
+        """Of a model that ``train`` has written."""
+        try:
+            found = report["report"]["input"]
+            schema = cls(**{name: found[name] for name in cls.__dataclass_fields__})
+            names = [*schema.text, *schema.numeric, *schema.label, schema.separator]
+            if not all(isinstance(name, str) for name in names):
+                raise TypeError
+        except (KeyError, TypeError):
+            raise CommandError(
+                f"{model}: the model was not written by taxolearn train, so there is nothing in it about columns of "
+                "files; use it from Python",
+                BAD_MODEL,
+            ) from None
+        return schema
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows.
+
+    Attributes
+    ----------
+    X : dict of columns, or sparse or dense matrix
+        What the model takes.
+    labels : ndarray of str or int, or None
+    kept : dict of str to list
+        Columns that are passed through.
+    lines : list of int
+        Where the rows are in the file.
+    """
+
+    X: Any
+    labels: Any
+    kept: dict[str, list[Any]]
+    lines: list[int]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A data file, and what the user said about it.
+
+    Attributes
+    ----------
+    path : str
+        "-" is the standard input.
+    format : str or None
+        None if the name tells.
+    encoding : str
+        Of a table.
+    delimiter, quote : str or None
+        Of CSV and TSV, as in ``read_chunks``.
+    """
+
+    path: str
+    format: str | None
+    encoding: str
+    delimiter: str | None
+    quote: str | None
+
+    @property
+    def kind(self) -> str:
+        """The format: as given, or as the name tells."""
+        if self.format is not None:
+            return self.format
+        name = self.path.lower().removesuffix(".gz")
+        found = format_of(name) or next((kind for end, kind in _MATRIX_ENDINGS.items() if name.endswith(end)), None)
+        if found is None:
+            shown = "standard input" if self.path == "-" else self.path
+            raise CommandError(
+                f"{shown}: the format is not clear from the name; give --format {'|'.join(ALL_FORMATS)}", USAGE
+            )
+        return found
+
+
+@contextmanager
+def reading(path: str, lines: list[int] | None = None) -> Iterator[None]:
+    """Errors of readers as errors of commands; ``lines`` tells where rows are in the file."""
+    try:
+        yield
+    except CommandError:
+        raise
+    except OSError as error:
+        raise CommandError(f"{path}: cannot be read: {error.strerror or error}", SYSTEM) from None
+    except MemoryError:
+        raise CommandError(f"{path}: not enough memory for what the file describes", BAD_DATA) from None
+    except CellError as error:
+        place = f"row {error.row + 1}" if lines is None else f"line {lines[error.row]}"
+        raise CommandError(f"{path}, {place}, column {error.column!r}: the value {error.problem}") from None
+    except (ValueError, TypeError, OverflowError) as error:
+        message = str(error)
+        raise CommandError(message if path in message else f"{path}: {message}", BAD_DATA) from None
+
+
+def read_batches(
+    data: DataFile,
+    schema: Schema,
+    *,
+    rows: int = 10_000,
+    with_labels: bool = True,
+    keep: list[str] | None = None,
+) -> Iterator[Batch]:
+    """The rows of a file, some at a time.
+
+    Parameters
+    ----------
+    data : DataFile
+    schema : Schema
+        Where features and labels are.
+    rows : int
+        Of a batch.
+    with_labels : bool
+        Whether labels are needed.
+    keep : list of str, optional
+        Columns of a table to pass through.
+    """
+    keep = keep or []
+    path, kind = data.path, data.kind
+    with reading(path):
+        if (kind in TABLES) != schema.is_table:
+            expected = TABLES if schema.is_table else MATRICES
+            raise CommandError(f"{path}: the format is {kind}, but the model reads {', '.join(expected)}", USAGE)
+        if path == "-" and kind not in _STREAMS:
+            raise CommandError(f"{kind} files are not read from the standard input; give a path", USAGE)
+        if kind in TABLES:
+            wanted = list(dict.fromkeys([*schema.text, *schema.numeric, *(schema.label if with_labels else ()), *keep]))
+            source: Any = sys.stdin.buffer if path == "-" else path
+            chunks = read_chunks(
+                source,
+                kind,
+                columns=wanted,
+                encoding=data.encoding,
+                delimiter=data.delimiter,
+                quote=data.quote,
+                rows=rows,
+            )
+            for chunk in chunks:
+                labels = _labels(chunk, schema, path) if with_labels else None
+                features = {name: chunk.columns[name] for name in (*schema.text, *schema.numeric)}
+                yield Batch(features, labels, {name: chunk.columns[name] for name in keep}, chunk.lines)
+            return
+        if keep:
+            raise CommandError("--keep is for tables: a matrix has no columns to pass through", USAGE)
+        X, labels = _read_matrix(path, kind, schema.n_features)
+        if with_labels and labels is None:
+            raise CommandError(f"{path}: the file has no labels")
+        for first in range(0, X.shape[0], rows):
+            part = slice(first, min(first + rows, X.shape[0]))
+            lines = list(range(part.start + 1, part.stop + 1))
+            yield Batch(X[part], None if labels is None else labels[part], {}, lines)
+
+
+def read_whole(data: DataFile, schema: Schema) -> Batch:
+    """All rows of a file, with labels."""
+    batches = list(read_batches(data, schema, rows=10_000 if schema.is_table else sys.maxsize))
+    if not batches:
+        raise CommandError(f"{data.path}: the file has no rows")
+    if len(batches) == 1:
+        return batches[0]
+    X = {name: [value for batch in batches for value in batch.X[name]] for name in batches[0].X}
+    labels = np.concatenate([batch.labels for batch in batches])
+    return Batch(X, labels, {}, [line for batch in batches for line in batch.lines])
+
+
+def _labels(chunk: Chunk, schema: Schema, path: str) -> Any:
+    """The label of every row; several columns make a path, which ends where one is empty."""
+    columns = [chunk.columns[name] for name in schema.label]
+    if len(columns) == 1:
+        labels = [_label(value) for value in columns[0]]
+    else:
+        labels = []
+        for line, row in zip(chunk.lines, zip(*columns, strict=True), strict=True):
+            levels = [_label(value) for value in row]
+            while levels and not levels[-1]:
+                levels.pop()
+            for name, level in zip(schema.label, levels, strict=False):
+                if not level or schema.separator in level:
+                    problem = "is empty above a level that is not" if not level else f"contains {schema.separator!r}"
+                    raise CommandError(f"{path}, line {line}: {name!r} {problem}; mend it, or give another --separator")
+            labels.append(schema.separator.join(levels))
+    for line, label in zip(chunk.lines, labels, strict=True):
+        if not label:
+            raise CommandError(f"{path}, line {line}: the label is empty; leave out rows without one")
+    return np.array(labels, dtype=np.str_)
+
+
+def _label(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _read_matrix(path: str, kind: str, n_features: int | None) -> tuple[Any, Any]:
+    """Inputs, and labels if there are any."""
+    wanted = n_features or None
+    if kind == "npz":
+        found: Any = datasets.read_npz(Path(path), n_features=wanted)
+    elif kind == "arff":
+        found = datasets.read_arff(Path(path))
+    elif kind == "lshtc":
+        found = datasets.read_lshtc(Path(path), n_features=wanted)
+    else:
+        found = datasets.read_svmlight(Path(path), n_features=wanted)
+    if wanted is not None and found.X.shape[1] != wanted:
+        raise CommandError(f"{path}: there are {found.X.shape[1]} features, the model has {wanted}")
+    return found.X, _single(found.y, path)
+
+
+def _single(labels: Any, path: str) -> Any:
+    """One label a row."""
+    if labels is None or isinstance(labels, np.ndarray):
+        return labels
+    for row, each in enumerate(labels, start=1):
+        if len(each) != 1:
+            raise CommandError(f"{path}, row {row}: there are {len(each)} labels, expected one")
+    return np.array([each[0] for each in labels])

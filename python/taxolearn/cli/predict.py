@@ -1,0 +1,251 @@
+"""``taxolearn predict``: answers for the rows of a file, written as they are read."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from taxolearn import decisions
+from taxolearn.atomic import replaced
+from taxolearn.cli.errors import USAGE, CommandError, writing
+from taxolearn.cli.inputs import DataFile, read_batches, reading
+from taxolearn.cli.models import load_model
+from taxolearn.cli.output import Page, check_output, figure
+from taxolearn.readers.tables import format_of
+
+__all__ = ["OUTPUTS", "PredictOptions", "run"]
+
+OUTPUTS = ("csv", "tsv", "jsonl")
+_ROUNDING = ".6g"
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """Arguments of the command."""
+
+    model: str
+    data: DataFile
+    output: str | None
+    top: int
+    nodes: bool
+    loss: str
+    threshold: float | None
+    keep: list[str]
+    output_format: str | None
+    threads: int | None
+    chunk: int
+    json: bool
+
+
+def run(options: PredictOptions) -> None:
+    """Predict chunk by chunk; memory does not grow with the file."""
+    begin = time.perf_counter()
+    is_file = options.output not in (None, "-")
+    if options.json and not is_file:
+        raise CommandError("--json prints figures where the answers would go; name a file for the answers by -o", USAGE)
+    if is_file:
+        check_output(str(options.output), options.model, options.data.path)
+    page = Page(options.json)
+    model, schema = load_model(options.model, options.threads)
+    answers = _Answers(model, options)
+    taken = [name for name in options.keep if name in answers.names]
+    if taken:
+        raise CommandError(f"--keep {taken[0]}: the answers have a column of this name too; rename yours", USAGE)
+    batches = read_batches(
+        options.data,
+        schema,
+        rows=options.chunk,
+        with_labels=False,
+        keep=options.keep,
+    )
+    first = next(batches, None)  # what is wrong from the beginning leaves no header behind
+    rows = 0
+    with (
+        page.stage(f"Predicting {options.data.path}") as count,
+        _writer(options, [*options.keep, *answers.names]) as write,
+    ):
+        for batch in chain([] if first is None else [first], batches):
+            with reading(options.data.path, batch.lines):
+                columns = answers.of(batch.X)
+            write([*batch.kept.values(), *columns])
+            count(len(batch))
+            rows += len(batch)
+    if is_file:
+        seconds = time.perf_counter() - begin
+        page.result(
+            {"answers": options.output, "rows": rows, "seconds": round(seconds, 3)},
+            title=f"Answers written to {options.output}",
+            rows=[("rows", figure(rows)), ("rows per second", figure(round(rows / seconds)))],
+        )
+
+
+class _Answers:
+    """The columns of the output."""
+
+    def __init__(self, model: Any, options: PredictOptions) -> None:
+        self._model = model
+        self._classifier = model.steps[-1][1]
+        self._options = options
+        self._tree = self._classifier.taxonomy_
+        self._top = min(options.top, len(self._classifier.classes_))
+        if self._tree is None and (options.nodes or options.loss != "zero-one"):
+            asked = "--nodes" if options.nodes else f"--loss {options.loss}"
+            raise CommandError(f"{asked} needs a tree, and {options.model} was trained without one", USAGE)
+        if options.threshold is not None and (options.top > 1 or options.loss != "zero-one"):
+            raise CommandError("--threshold cannot be combined with --top or --loss", USAGE)
+        if options.top > 1 and options.loss != "zero-one":
+            raise CommandError("--top lists the most probable classes; it cannot be combined with --loss", USAGE)
+        self.names = ["label", "probability"]
+        if options.top > 1:
+            self.names = [f"{name}_{k}" for k in range(1, self._top + 1) for name in ("label", "probability")]
+        if options.nodes:
+            self.names += [
+                f"{name}_{k}" for k in range(1, self._tree.height + 1) for name in ("node", "node_probability")
+            ]
+
+    def of(self, X: Any) -> list[list[Any]]:
+        """For a batch, by columns."""
+        options, classes = self._options, self._classifier.classes_
+        proba = self._model.predict_proba(X)
+        rows = np.arange(len(proba))
+        if options.threshold is not None:
+            answers, likely = self._confident(proba)
+            columns = [answers.tolist(), likely]
+        elif options.loss != "zero-one":
+            answers = decisions.decide(proba, classes=classes, taxonomy=self._tree, loss=options.loss)
+            place = np.searchsorted(classes, answers)
+            columns = [answers.tolist(), proba[rows, place].tolist()]
+        else:
+            columns = []
+            best = _most_probable(proba, self._top)
+            for place in best.T:
+                columns += [classes[place].tolist(), proba[rows, place].tolist()]
+            answers = classes[best[:, 0]]
+        if options.nodes:
+            columns += self._levels(proba, answers)
+        return columns
+
+    def _node_proba(self, proba: Any) -> Any:
+        return decisions.node_proba(proba, classes=self._classifier.classes_, taxonomy=self._tree)
+
+    def _confident(self, proba: Any) -> tuple[Any, list[float]]:
+        """The deepest node that is probable enough; without a tree the class, or nothing."""
+        threshold, classes = self._options.threshold, self._classifier.classes_
+        if self._tree is None:
+            best = proba.argmax(axis=1)
+            likely = proba[np.arange(len(proba)), best]
+            return np.where(likely >= threshold, classes[best].astype(object), None), likely.tolist()
+        answers = decisions.decide(proba, classes=classes, taxonomy=self._tree, confidence=threshold)
+        nodes = self._tree.index(answers)
+        return answers, self._node_proba(proba)[np.arange(len(proba)), nodes].tolist()
+
+    def _levels(self, proba: Any, answers: Any) -> list[list[Any]]:
+        """The path to the answer, with the probability of every node on it."""
+        of_nodes = self._node_proba(proba)
+        columns: list[list[Any]] = [[] for _ in range(2 * self._tree.height)]
+        for row, answer in enumerate(answers.tolist()):
+            path = self._tree.path(answer)
+            for level in range(self._tree.height):
+                inside = level < len(path)
+                columns[2 * level].append(path[level] if inside else None)
+                columns[2 * level + 1].append(float(of_nodes[row, self._tree.index(path[level])]) if inside else None)
+        return columns
+
+
+def _most_probable(proba: Any, count: int) -> Any:
+    """The places of so many classes in each row, the most probable first."""
+    if count == 1:
+        return proba.argmax(axis=1)[:, None]
+    best = np.argpartition(-proba, count - 1, axis=1)[:, :count]
+    return np.take_along_axis(best, np.argsort(-np.take_along_axis(proba, best, 1), 1, kind="stable"), 1)
+
+
+@contextmanager
+def _writer(options: PredictOptions, names: list[str]) -> Iterator[Any]:
+    """A function that writes columns."""
+    kind = options.output_format or _output_format(options.output)
+    with _target(options.output) as file:
+        if kind == "jsonl":
+
+            def write(columns: list[list[Any]]) -> None:
+                for row in zip(*columns, strict=True):
+                    values = {name: _number(value) for name, value in zip(names, row, strict=True)}
+                    file.write(json.dumps(values, ensure_ascii=False) + "\n")
+
+        else:
+            rows = csv.writer(file, delimiter="," if kind == "csv" else "\t", lineterminator="\n")
+            rows.writerow(names)
+
+            def write(columns: list[list[Any]]) -> None:
+                shown = [[_shown(value) for value in column] for column in columns]
+                rows.writerows(zip(*shown, strict=True))
+
+        yield write
+        file.flush()
+
+
+def _output_format(path: str | None) -> str:
+    """As the name tells: CSV, if it has no ending."""
+    if path is None or not Path(path).suffix:
+        return "csv"
+    kind = format_of(path)
+    if kind not in OUTPUTS:
+        raise CommandError(f"{path}: answers are written as {', '.join(OUTPUTS)}; choose one by --output-format", USAGE)
+    return kind
+
+
+@contextmanager
+def _target(path: str | None) -> Iterator[IO[str]]:
+    """Standard output, or a file that appears when it is complete."""
+    if path is None or path == "-":
+        if _speaks_utf8(sys.stdout):
+            yield sys.stdout
+            return
+        sys.stdout.flush()
+        wrapped = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="")
+        try:
+            yield wrapped
+        finally:
+            wrapped.detach()
+        return
+    with writing(path), _opened(Path(path)) as raw:
+        binary: Any = gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) if path.endswith(".gz") else raw
+        text = io.TextIOWrapper(binary, encoding="utf-8", newline="", write_through=True)
+        yield text
+        text.flush()
+        text.detach()
+        if binary is not raw:
+            binary.close()
+
+
+def _opened(path: Path) -> Any:
+    """Devices and pipes are written into, files appear when they are complete."""
+    is_special = path.exists() and not path.is_file() and not path.is_dir()
+    return path.open("wb") if is_special else replaced(path, "predict")
+
+
+def _speaks_utf8(stream: Any) -> bool:
+    """Whether it needs no help: so does one that has no bytes below."""
+    return not hasattr(stream, "buffer") or (stream.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def _number(value: Any) -> Any:
+    return float(format(value, _ROUNDING)) if isinstance(value, float) else value
+
+
+def _shown(value: Any) -> Any:
+    if value is None:
+        return ""
+    return format(value, _ROUNDING) if isinstance(value, float) else value

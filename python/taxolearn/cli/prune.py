@@ -1,0 +1,103 @@
+"""``taxolearn prune``: a smaller model, and what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import taxolearn
+from taxolearn.cli.errors import USAGE, CommandError, writing
+from taxolearn.cli.evaluate import Gathered
+from taxolearn.cli.inputs import DataFile, read_whole, reading
+from taxolearn.cli.models import load_model, read_model_report
+from taxolearn.cli.output import Page, check_output, figure, size_text
+
+__all__ = ["PruneOptions", "run"]
+
+# Doublings of what may be saved; below a half a file does not get smaller.
+_SHARES = tuple(1 - 0.5**k for k in range(1, 11))
+_ROWS = 10_000  # predicted at a time
+
+
+@dataclass(frozen=True)
+class PruneOptions:
+    """Arguments of the command."""
+
+    model: str
+    data: DataFile
+    output: str
+    share: float | None
+    rise: float
+    threads: int | None
+    json: bool
+
+
+def run(options: PruneOptions) -> None:
+    """Leave out as many weights as the data allow."""
+    page = Page(options.json)
+    check_output(options.output, options.model, options.data.path)
+    model, schema = load_model(options.model, options.threads)
+    if not hasattr(model.steps[-1][1], "coef_"):
+        raise CommandError(f"{options.model}: the model is not linear, so it has no weights to leave out", USAGE)
+    with page.stage(f"Reading {options.data.path}"):
+        batch = read_whole(options.data, schema)
+        with reading(options.data.path, batch.lines):
+            X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
+
+    def scores(classifier: Any) -> dict[str, Any]:
+        gathered = Gathered(classifier)
+        for begin in range(0, X.shape[0], _ROWS):
+            rows = slice(begin, begin + _ROWS)
+            with reading(options.data.path):
+                log_proba = classifier.predict_log_proba(X[rows])
+            gathered.add(batch.labels[rows], log_proba, options.data.path, batch.lines[rows])
+        return gathered.scores()
+
+    with page.stage("Leaving out weights"):
+        whole = model.steps[-1][1]
+        before = scores(whole)
+        if before["log_loss"] is None:
+            raise CommandError(
+                f"{options.data.path}: no row has a class that the model knows, so nothing can be compared"
+            )
+        found = None
+        for share in _SHARES if options.share is None else (options.share,):
+            classifier = taxolearn.prune(whole, share)
+            after = scores(classifier)
+            if options.share is None and after["log_loss"] > before["log_loss"] * (1 + options.rise):
+                break
+            found = share, classifier, after
+    if found is None:
+        raise CommandError(
+            f"{options.model}: without half of its weights the log loss on {options.data.path} rises by more than "
+            f"{options.rise:.2%}; allow more by --rise, or choose the --share of weights to leave out",
+            USAGE,
+        )
+    share, classifier, after = found
+    size = Path(options.model).stat().st_size
+    names = ("accuracy", "log_loss", "calibration_error")
+    statement = {
+        "data": Path(options.data.path).name,
+        "rows": before["rows"],
+        "share": share,
+        "before": {name: before[name] for name in names},
+        "after": {name: after[name] for name in names},
+    }
+    model.steps[-1] = (model.steps[-1][0], classifier)
+    report = read_model_report(options.model)
+    with writing(options.output):
+        taxolearn.save(model, options.output, report=report["report"] | {"pruning": statement})
+    small = Path(options.output).stat().st_size
+    page.result(
+        {"model": options.output, "size_before": size, "size_bytes": small, **statement},
+        title=f"Model written to {options.output}",
+        rows=[
+            ("weights left out", f"{share:.2%}"),
+            ("size of the file", f"{size_text(size)}, now {size_text(small)}"),
+            (f"accuracy on {before['rows']:,} rows", f"{before['accuracy']:.2%}, now {after['accuracy']:.2%}"),
+            ("log loss", f"{figure(before['log_loss'])}, now {figure(after['log_loss'])}"),
+            ("calibration error", f"{before['calibration_error']:.2%}, now {after['calibration_error']:.2%}"),
+        ],
+        remarks=[] if small < size else ["the file did not get smaller: weights that stay are stored with their place"],
+    )

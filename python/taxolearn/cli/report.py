@@ -1,0 +1,97 @@
+"""``taxolearn report``: a page that shows how good a model is on labelled rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from taxolearn.atomic import replaced
+from taxolearn.cli.errors import writing
+from taxolearn.cli.inputs import Batch, DataFile, Schema, read_batches, reading
+from taxolearn.cli.models import load_model, read_model_report
+from taxolearn.cli.output import Page, check_output
+from taxolearn.report.findings import Rows, gather
+from taxolearn.report.page import render
+
+__all__ = ["ReportOptions", "run"]
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Arguments of the command."""
+
+    model: str
+    data: DataFile
+    output: str
+    title: str | None
+    threads: int | None
+    chunk: int
+    json: bool
+
+
+def run(options: ReportOptions) -> None:
+    """Predict, find out, write the page."""
+    page = Page(options.json)
+    check_output(options.output, options.model, options.data.path)
+    model, schema = load_model(options.model, options.threads)
+    title = options.title or f"{Path(options.model).name} on {Path(options.data.path).name}"
+    with page.stage(f"Predicting {options.data.path}") as count:
+        batches = read_batches(options.data, schema, rows=options.chunk)
+        rows = _rows(model, schema, batches, options.data.path, count)
+        with reading(options.data.path):
+            findings = gather(model.steps[-1][1], rows, title, _facts(options.model))
+    text = render(findings).encode("utf-8", "replace")
+    with writing(options.output), replaced(Path(options.output), "report") as file:
+        file.write(text)
+    figures = {"report": options.output, "size_bytes": len(text), "rows": findings.nodes["support"][0]}
+    page.result(figures, title=f"Report written to {options.output}", rows=findings.summary)
+
+
+def _rows(
+    model: Any, schema: Schema, batches: Iterator[Batch], path: str, count: Callable[[int], None]
+) -> Iterator[Rows]:
+    classifier = model.steps[-1][1]
+    names = model[0].get_feature_names_out() if len(model.steps) > 1 else None
+    for batch in batches:
+        with reading(path, batch.lines):
+            X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
+        labels = batch.labels
+        if classifier.classes_.dtype.kind == "U" and labels.dtype.kind != "U":
+            labels = labels.astype(str)
+        explain = None
+        if hasattr(classifier, "coef_"):
+
+            def explain(rows: list[int], nodes: list[Any], X: Any = X) -> Any:
+                return classifier.explain(X[rows], nodes, feature_names=names)
+
+        yield Rows(labels, classifier.predict_proba(X), _texts(batch, schema), explain)
+        count(len(batch))
+
+
+def _texts(batch: Batch, schema: Schema) -> list[str]:
+    """What a reader recognises the rows by."""
+    if not schema.is_table:
+        return [f"row {line}" for line in batch.lines]
+    shown = schema.text or schema.numeric
+    columns = [batch.X[name] for name in shown]
+    if schema.text:
+        return [" · ".join(str(value) for value in row if value) for row in zip(*columns, strict=True)]
+    return [
+        f"line {line}: " + ", ".join(f"{name} {value}" for name, value in zip(shown, row, strict=True))
+        for line, row in zip(batch.lines, zip(*columns, strict=True), strict=True)
+    ]
+
+
+def _facts(path: str) -> list[tuple[str, str]]:
+    """Of the training."""
+    report = read_model_report(path)
+    training = report["report"].get("training", {})
+    out = [("features", f"{report['features']:,}")]
+    if isinstance(training, dict):
+        if isinstance(training.get("rows"), int):
+            out.append(("training rows", f"{training['rows']:,}"))
+        if isinstance(training.get("cv_log_loss"), float):
+            out.append(("log loss in cross-validation", f"{training['cv_log_loss']:.3f}"))
+    return out

@@ -1,0 +1,291 @@
+"""Features of tables: texts by their words and characters, numbers on a common scale."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from taxolearn.features.term_counts import WORD, TermWeights
+from taxolearn.validation import check_threads
+
+__all__ = ["CellError", "TableFeatures"]
+
+_SHORT = 300  # characters on average, up to which characters are looked at
+_MANY = 50  # rows from which on a term must occur twice
+_LARGEST = 1e30  # of a number
+_LONGEST_SHOWN = 60  # characters of a value in a message
+
+
+class CellError(ValueError):
+    """A value in a table that cannot be used.
+
+    Parameters
+    ----------
+    row : int
+        Counted from 0.
+    column : str
+        Its name.
+    problem : str
+        What it is, and what was expected.
+    """
+
+    def __init__(self, row: int, column: str, problem: str) -> None:
+        super().__init__(f"TableFeatures: row {row} of {column} {problem}")
+        self.row, self.column, self.problem = row, column, problem
+
+
+class TableFeatures(TransformerMixin, BaseEstimator):
+    """Sparse features of texts and numbers in a table.
+
+    Texts become tf-idf weights of words and, where they are short, of sequences of characters, by scikit-learn's
+    ``TfidfVectorizer`` with sublinear term frequencies; each kind has length 1 in every row. Numbers are divided by
+    their standard deviation, after their mean was subtracted; a missing one counts as the mean.
+
+    Parameters
+    ----------
+    text : str or sequence of str, optional
+        Columns with texts; several are read as one text. None if the input is a plain list of texts, or if there are
+        only numbers.
+    numeric : sequence of str, optional
+        Columns with numbers.
+    words : pair of int, default=(1, 2)
+        Shortest and longest sequences of words; None for no words.
+    characters : pair of int, None or "auto", default="auto"
+        Shortest and longest sequences of characters within words; None for none. "auto" takes (3, 5) for texts of up to
+        300 characters on average, else None.
+    min_df : int or "auto", default="auto"
+        In how many rows a sequence must occur; "auto" means 2, or 1 if there are fewer than 50 rows.
+    max_features : int, optional
+        How many sequences of each kind to keep, the most frequent first.
+    n_threads : int, optional
+        Threads of ``transform``; None for as many as the machine grants.
+
+    Attributes
+    ----------
+    vectorizers_ : dict of TfidfVectorizer
+        By kind: "words" and "characters".
+    mean_, scale_ : ndarray
+        Of the numbers.
+
+    Examples
+    --------
+    >>> from taxolearn.features import TableFeatures
+    >>> features = TableFeatures(words=(1, 1), characters=None).fit(["red apples", "green pears", "red pears"])
+    >>> features.get_feature_names_out().tolist()
+    ['apples', 'green', 'pears', 'red']
+    >>> table = {"name": ["red apples", "green pears"], "price": [1.0, 2.0]}
+    >>> TableFeatures(text="name", numeric=["price"], words=(1, 1), characters=None).fit_transform(table).shape
+    (2, 5)
+    """
+
+    def __init__(
+        self,
+        text: str | Sequence[str] | None = None,
+        numeric: Sequence[str] | None = None,
+        words: tuple[int, int] | None = (1, 2),
+        characters: tuple[int, int] | str | None = "auto",
+        min_df: int | str = "auto",
+        max_features: int | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.text = text
+        self.numeric = numeric
+        self.words = words
+        self.characters = characters
+        self.min_df = min_df
+        self.max_features = max_features
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any = None) -> TableFeatures:
+        """Learn the vocabulary and the scale.
+
+        Parameters
+        ----------
+        X : list of str, mapping from names to columns, or data frame
+            The table.
+        y : ignored
+        """
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+        """Learn from a table, and give its features: a CSR matrix."""
+        texts = self._texts(X)
+        numbers = self._numbers(X)
+        first = numbers if texts is None else texts
+        if first is None:
+            raise ValueError("TableFeatures: name the columns with texts or numbers, by text or numeric")
+        if len(first) == 0:
+            raise ValueError("TableFeatures: the table has no rows to learn from")
+        self.vectorizers_ = self._make_vectorizers(texts) if texts is not None else {}
+        self.__dict__.pop("_weights", None)
+        try:
+            parts = [vectorizer.fit_transform(texts) for vectorizer in self.vectorizers_.values()]
+        except ValueError as error:
+            raise ValueError(f"TableFeatures: the texts cannot be learned from: {error}") from None
+        if numbers is not None:
+            # As StandardScaler does it, but for columns that have no number at all.
+            known = ~np.isnan(numbers)
+            scaler = StandardScaler().fit(np.where(known.any(axis=0), numbers, 0.0))
+            self.mean_, self.scale_ = scaler.mean_, scaler.scale_
+            parts.append(self._scaled(numbers))
+        return _side_by_side(parts)
+
+    def transform(self, X: Any) -> Any:
+        """Features of a table: a CSR matrix."""
+        check_is_fitted(self, "vectorizers_")
+        parts = []
+        if self.vectorizers_:
+            texts = self._texts(X)
+            threads = check_threads(self.n_threads)
+            parts = [weights.transform(texts or [], threads) for weights in self._term_weights()]
+        if self.numeric:
+            parts.append(self._scaled(self._numbers(X)))
+        return _side_by_side(parts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the features: words as they are, sequences of characters in quotes, columns of numbers."""
+        check_is_fitted(self, "vectorizers_")
+        names: list[str] = []
+        for kind, vectorizer in self.vectorizers_.items():
+            terms = vectorizer.get_feature_names_out().tolist()
+            names += terms if kind == "words" else [f"'{term}'" for term in terms]
+        return np.array([*names, *(self.numeric or ())], dtype=object)
+
+    def _term_weights(self) -> list[TermWeights]:
+        """Of the vectorizers; made when they are needed, and not copied along with them."""
+        if "_weights" not in self.__dict__:
+            self._weights = [TermWeights(vectorizer) for vectorizer in self.vectorizers_.values()]
+        return self._weights
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_weights"}
+
+    def _make_vectorizers(self, texts: list[str]) -> dict[str, TfidfVectorizer]:
+        characters = self.characters
+        if characters == "auto":
+            characters = (3, 5) if sum(map(len, texts)) <= _SHORT * len(texts) else None
+        least = self.min_df
+        if least == "auto":
+            least = 2 if len(texts) >= _MANY else 1
+        common = {"min_df": least, "max_features": self.max_features, "sublinear_tf": True, "dtype": np.float32}
+        out = {}
+        if self.words is not None:
+            out["words"] = TfidfVectorizer(ngram_range=tuple(self.words), token_pattern=WORD, **common)
+        if characters is not None:
+            if isinstance(characters, str):
+                raise ValueError(f'TableFeatures: characters must be a pair, None or "auto", got {characters!r}')
+            out["characters"] = TfidfVectorizer(analyzer="char_wb", ngram_range=tuple(characters), **common)
+        if not out:
+            raise ValueError("TableFeatures: words and characters are both None, so texts would have no features")
+        return out
+
+    def _texts(self, X: Any) -> list[str] | None:
+        """The text of every row; None if there is none."""
+        if self.text is None:
+            if self.numeric:
+                return None
+            if isinstance(X, Mapping) or hasattr(X, "columns"):
+                return None
+            return [_as_text(value, "the input", k) for k, value in enumerate(_listed(X))]
+        names = [self.text] if isinstance(self.text, str) else list(self.text)
+        if len(names) == 1 and not isinstance(X, Mapping) and not hasattr(X, "columns"):
+            return [_as_text(value, names[0], k) for k, value in enumerate(_listed(X))]
+        columns = [_column(X, name) for name in names]
+        _check_lengths(names, columns)
+        texts = [
+            [_as_text(value, name, k) for k, value in enumerate(c)] for name, c in zip(names, columns, strict=True)
+        ]
+        return texts[0] if len(texts) == 1 else ["\n".join(row) for row in zip(*texts, strict=True)]
+
+    def _numbers(self, X: Any) -> NDArray[np.float64] | None:
+        if not self.numeric:
+            return None
+        columns = [_as_numbers(_column(X, name), name) for name in self.numeric]
+        _check_lengths(self.numeric, columns)
+        return np.column_stack(columns)
+
+    def _scaled(self, numbers: NDArray[np.float64] | None) -> Any:
+        if numbers is None or numbers.shape[1] != len(self.mean_):
+            raise ValueError("TableFeatures: other numeric columns than in fit")
+        values = (numbers - self.mean_) / self.scale_
+        return sp.csr_matrix(np.where(np.isnan(values), 0.0, values).astype(np.float32))
+
+
+def _check_lengths(names: Sequence[str], columns: Sequence[Any]) -> None:
+    for name, column in zip(names, columns, strict=True):
+        if len(column) != len(columns[0]):
+            raise ValueError(
+                f"TableFeatures: the column {name!r} has {len(column)} rows, {names[0]!r} has {len(columns[0])}"
+            )
+
+
+def _side_by_side(parts: list[Any]) -> Any:
+    if len({part.shape[0] for part in parts}) > 1:
+        raise ValueError("TableFeatures: the columns of texts and of numbers have different numbers of rows")
+    return parts[0].tocsr() if len(parts) == 1 else sp.hstack(parts, format="csr")
+
+
+def _listed(column: Any) -> list[Any]:
+    if isinstance(column, (str, bytes)):
+        raise TypeError("TableFeatures: expected a list of texts, got a single one; put it in a list")
+    return list(column.tolist() if isinstance(column, np.ndarray) else column)
+
+
+def _column(X: Any, name: str) -> list[Any]:
+    if not isinstance(X, Mapping) and not hasattr(X, "columns"):
+        raise TypeError(
+            f"TableFeatures: expected a data frame or a mapping with the column {name!r}, got {type(X).__name__}"
+        )
+    known = list(X) if isinstance(X, Mapping) else list(X.columns)
+    if name not in known:
+        shown = ", ".join(map(repr, known[:10])) + (", ..." if len(known) > 10 else "")
+        raise ValueError(f"TableFeatures: there is no column {name!r}; the table has {shown}")
+    return _listed(X[name])
+
+
+def _as_text(value: Any, name: str, row: int) -> str:
+    """The value, if it is a text; nothing and NaN are empty texts."""
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    if isinstance(value, (int, float, np.number)):
+        return str(value)
+    raise CellError(row, name, f"is a {type(value).__name__}, expected a text")
+
+
+def _as_numbers(column: list[Any], name: str) -> NDArray[np.float64]:
+    """The column as numbers; what is missing is NaN."""
+    out = np.empty(len(column))
+    for row, value in enumerate(column):
+        if value is None or (isinstance(value, str) and not value.strip()):
+            out[row] = np.nan
+            continue
+        try:
+            out[row] = float(value)
+        except (TypeError, ValueError):
+            hint = "write it with a point" if _has_decimal_comma(value) else "leave it empty if unknown"
+            raise CellError(row, name, f"is {_shown(value)}, expected a number; {hint}") from None
+        if abs(out[row]) > _LARGEST:
+            raise CellError(row, name, f"is {_shown(value)}, expected a number up to {_LARGEST:g}")
+    return out
+
+
+def _has_decimal_comma(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]+,[0-9]+\s*", value) is not None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

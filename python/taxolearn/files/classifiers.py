@@ -1,0 +1,239 @@
+"""A fitted classifier as JSON and arrays, and back."""
+
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from taxolearn.couplings.base import ClassCoupling
+from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.files.codec import NotStorableError, Packer, Unpacker, expect
+from taxolearn.files.container import ContentError
+from taxolearn.fitting.expectation import ExpectationResult
+from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
+from taxolearn.fitting.run import FitResult
+from taxolearn.tuning.search import Evaluation, LearningResult
+
+__all__ = ["pack_classifier", "unpack_classifier"]
+
+_RESULT_COLUMNS = ("value", "converged", "gap", "products", "seconds", "tolerance")
+
+
+def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any) -> Any:
+    """Parameters and what was fitted; weights and coefficients in the given type."""
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "parameters": _pack_parameters(model, packer),
+        "classes": packer.labels(model.classes_),
+        "taxonomy": packer.taxonomy(model.taxonomy_),
+        "hyperparameters": packer.value(model.hyperparameters_),
+        "features": int(model.n_features_in_),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "fit": packer.value(asdict(model.result_)),
+        "learning": None if model.cv_result_ is None else _pack_learning(model.cv_result_, packer),
+        "expectation": None if model.em_result_ is None else packer.value(asdict(model.em_result_)),
+        "functions": _pack_functions(model._functions(), packer, dtype),
+    }
+
+
+def unpack_classifier(entry: Any, unpacker: Unpacker) -> KernelLogisticClassifier:
+    """The classifier, ready to predict."""
+    model = KernelLogisticClassifier()
+    known = model.get_params(deep=False)
+    parameters = {name: unpacker.value(value) for name, value in expect(entry["parameters"], dict).items()}
+    model.set_params(**{name: value for name, value in parameters.items() if name in known})
+    model.classes_ = unpacker.labels(entry["classes"])
+    model.taxonomy_ = unpacker.taxonomy(entry["taxonomy"])
+    model.hyperparameters_ = expect(unpacker.value(entry["hyperparameters"]), dict)
+    model.n_features_in_ = expect(entry["features"], int)
+    if entry["feature_names"] is not None:
+        model.feature_names_in_ = np.array(
+            [expect(name, str) for name in expect(entry["feature_names"], list)], dtype=object
+        )
+        if len(model.feature_names_in_) != model.n_features_in_:
+            raise ContentError("it has another number of features than names of features")
+    fit = expect(unpacker.value(entry["fit"]), dict)
+    model.result_ = FitResult(**fit | {"ranks": tuple(fit["ranks"])})
+    model.cv_result_ = None if entry["learning"] is None else _unpack_learning(entry["learning"], unpacker)
+    rounds = entry.get("expectation")  # files of before have none
+    model.em_result_ = None if rounds is None else ExpectationResult(**expect(unpacker.value(rounds), dict))
+    model.n_iter_ = expect(model.result_.iterations, int)
+    _check_tree(model)
+    functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))
+    if functions.n_features != model.n_features_in_:
+        raise ContentError("it has another number of features than weights")
+    model._keep(functions)
+    return model
+
+
+def _pack_parameters(model: KernelLogisticClassifier, packer: Packer) -> dict[str, Any]:
+    """Those that can be stored; others, such as splitters and paths, are for the fit alone."""
+    out = {}
+    for name, value in model.get_params(deep=False).items():
+        with suppress(NotStorableError):
+            out[name] = packer.value(value)
+    return out
+
+
+def _check_tree(model: KernelLogisticClassifier) -> None:
+    tree = model.taxonomy_
+    if tree is not None and not np.array_equal(np.sort(tree.classes), model.classes_):
+        raise ContentError("its classes are not the leaves of its tree")
+
+
+def _pack_learning(result: LearningResult, packer: Packer) -> Any:
+    evaluations = result.evaluations
+    gradients = [np.full(len(result.names), np.nan) if each.gradient is None else each.gradient for each in evaluations]
+    shape = (len(evaluations), len(result.names))
+    columns = [[getattr(each, name) for name in _RESULT_COLUMNS] for each in evaluations]
+    return {
+        "status": result.status,
+        "message": result.message,
+        "names": list(result.names),
+        "best": result.best,
+        "held_out": float(result.n_held_out),
+        "is_log": None
+        if result.is_log is None or np.all(result.is_log)
+        else packer.array("learning.is_log", np.asarray(result.is_log, dtype=np.int64)),
+        "start": packer.array("learning.start", np.asarray(result.start, dtype=np.float64)),
+        "bounds": packer.array("learning.bounds", np.asarray(result.bounds, dtype=np.float64)),
+        "thetas": packer.array("learning.thetas", np.asarray(result.thetas, dtype=np.float64)),
+        "gradients": packer.array("learning.gradients", np.array(gradients, dtype=np.float64).reshape(shape)),
+        "columns": packer.array(
+            "learning.columns", np.array(columns, dtype=np.float64).reshape(-1, len(_RESULT_COLUMNS))
+        ),
+    }
+
+
+def _unpack_learning(entry: Any, unpacker: Unpacker) -> LearningResult:
+    names = tuple(expect(name, str) for name in expect(entry["names"], list))
+    thetas = unpacker.array(entry["thetas"], None, len(names))
+    gradients = unpacker.array(entry["gradients"], *thetas.shape)
+    columns = unpacker.array(entry["columns"], len(thetas), len(_RESULT_COLUMNS))
+    evaluations = []
+    for theta, gradient, (value, converged, gap, products, seconds, tolerance) in zip(
+        thetas, gradients, columns.tolist(), strict=True
+    ):
+        evaluations.append(
+            Evaluation(
+                theta=theta,
+                value=value,
+                gradient=None if np.isnan(gradient).all() and len(names) else gradient,
+                converged=bool(converged),
+                gap=gap,
+                products=int(products),
+                seconds=seconds,
+                tolerance=tolerance,
+            )
+        )
+    best, is_log = entry["best"], entry.get("is_log")
+    if best is not None and not 0 <= expect(best, int) < len(evaluations):
+        raise ContentError("its record of learning is wrong")
+    return LearningResult(
+        status=expect(entry["status"], str),
+        message=expect(entry["message"], str),
+        names=names,
+        start=unpacker.array(entry["start"], len(names)),
+        bounds=unpacker.array(entry["bounds"], len(names), 2),
+        n_held_out=expect(entry["held_out"], float),
+        evaluations=tuple(evaluations),
+        best=best,
+        is_log=None if is_log is None else unpacker.array(is_log, len(names), kinds="i").astype(np.bool_),
+    )
+
+
+# -- Functions of the classes -----------------------------------------------------------------------------------------
+
+
+def _pack_functions(functions: ClassFunctions, packer: Packer, dtype: Any) -> Any:
+    intercept = packer.array("intercept", np.asarray(functions.intercept, dtype=np.float64))
+    if isinstance(functions, LinearFunctions) and sp.issparse(functions.coef):
+        weights = packer.matrix("weights", functions.coef.T.astype(dtype, copy=False))
+        return {"kind": "sparse linear", "intercept": intercept, "weights": weights}
+    if isinstance(functions, LinearFunctions):
+        # By features, so that a prediction reads the rows of the features it has.
+        weights = packer.array("weights", functions.coef.T.astype(dtype, copy=False))
+        return {"kind": "linear", "intercept": intercept, "weights": weights}
+    expansions = [
+        {
+            "kernel": packer.kernel(each.kernel),
+            "basis": None if each.basis is None else packer.matrix(f"basis.{k}", each.basis),
+            "coefficients": packer.array(f"coefficients.{k}", each.coefficients.astype(dtype, copy=False)),
+            "functions": packer.value(each.functions),
+        }
+        for k, each in enumerate(functions.expansions)
+    ]
+    out: dict[str, Any] = {"kind": "matrix", "intercept": intercept, "expansions": expansions}
+    if isinstance(functions, KernelFunctions):
+        parents = functions.coupling.parents
+        out |= {
+            "kind": "kernel",
+            "kernel_of": list(functions.kernel_of),
+            "parents": None if parents is None else packer.array("coupling.parents", parents),
+            "order": packer.array("order", functions.order.astype(np.int64)),
+        }
+    return out
+
+
+def _unpack_functions(entry: Any, unpacker: Unpacker, n_classes: int) -> ClassFunctions:
+    kind = entry["kind"]
+    intercept = unpacker.array(entry["intercept"], n_classes).astype(np.float64)
+    if not np.isfinite(intercept).all():
+        raise ContentError("its intercepts are not finite")
+    if kind == "linear":
+        return LinearFunctions(unpacker.array(entry["weights"], None, n_classes).T, intercept)
+    if kind == "sparse linear":
+        sparse = unpacker.matrix(entry["weights"])
+        if not sp.issparse(sparse) or sparse.shape[1] != n_classes:
+            raise ContentError("it has functions that cannot be")
+        return LinearFunctions(sparse.T, intercept)
+    expansions = [_unpack_expansion(each, unpacker) for each in expect(entry["expansions"], list)]
+    if kind == "matrix":
+        (expansion,) = expansions
+        if not expansion.kernel.is_precomputed or expansion.coefficients.shape[1] != n_classes:
+            raise ContentError("it has functions that cannot be")
+        return MatrixFunctions(expansions, intercept)
+    if kind != "kernel":
+        raise ContentError(f"it has functions of the unknown kind {kind!r}; a newer release may know them")
+    kernel_of = [expect(k, int) for k in expect(entry["kernel_of"], list)]
+    order = unpacker.array(entry["order"], n_classes, kinds="i").astype(np.intp)
+    coupling = ClassCoupling()
+    if entry["parents"] is not None:
+        parents = unpacker.array(entry["parents"], None, kinds="i").astype(np.int64)
+        coupling = ClassCoupling(parents, np.ones(len(parents)))
+    functions = KernelFunctions(expansions, kernel_of, coupling, intercept, order)
+    _check_kernel_functions(functions, n_classes)
+    return functions
+
+
+def _unpack_expansion(entry: Any, unpacker: Unpacker) -> Expansion:
+    kernel = unpacker.kernel(entry["kernel"])
+    basis = None if entry["basis"] is None else unpacker.matrix(entry["basis"])
+    coefficients: NDArray[Any] = unpacker.array(entry["coefficients"], None if basis is None else basis.shape[0], None)
+    functions = expect(unpacker.value(entry["functions"]), tuple)
+    if len(functions) != coefficients.shape[1] or kernel.is_precomputed != (basis is None):
+        raise ContentError("it has functions that cannot be")
+    if basis is not None:
+        kernel.check_features(basis.shape[1])
+    return Expansion(kernel, basis, np.ascontiguousarray(coefficients, dtype=np.float64), functions)
+
+
+def _check_kernel_functions(functions: KernelFunctions, n_classes: int) -> None:
+    expansions, kernel_of, parents = functions.expansions, functions.kernel_of, functions.coupling.parents
+    counts, n_functions = [n_classes], 0
+    if kernel_of:
+        counts = np.bincount(kernel_of, minlength=len(expansions)).tolist()
+        n_functions = n_classes if parents is None else len(parents) - 1
+    is_valid = (
+        [each.coefficients.shape[1] for each in expansions] == counts
+        and len({each.basis.shape[1] for each in expansions}) == 1
+        and len(kernel_of) == n_functions
+        and (parents is None or len(np.setdiff1d(np.arange(len(parents)), parents)) == n_classes)
+        and np.array_equal(np.sort(functions.order), np.arange(n_classes))
+    )
+    if not is_valid:
+        raise ContentError("it has functions that cannot be")
+    functions.coupling.to_core()  # it checks the tree

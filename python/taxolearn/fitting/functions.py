@@ -1,0 +1,173 @@
+"""The functions of the classes in a fitted model: what is left of a fit, and how to predict with it."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.special import log_softmax, softmax
+from sklearn.utils import gen_batches
+
+from taxolearn import _core
+from taxolearn.couplings.base import ClassCoupling
+from taxolearn.kernels.functions import Kernel
+
+__all__ = ["ClassFunctions", "Expansion", "KernelFunctions", "LinearFunctions", "MatrixFunctions"]
+
+Floats = npt.NDArray[np.float64]
+
+_BATCH = 2**24  # kernel values that a Python function computes at once, or products of sparse matrices
+
+
+class ClassFunctions(Protocol):
+    """Functions of the classes, in the order of ``classes_``."""
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def intercept(self) -> Floats: ...
+
+    @property
+    def expansions(self) -> "list[Expansion]":
+        """Empty for linear functions."""
+
+    def with_intercept(self, intercept: Floats) -> "ClassFunctions": ...
+
+    def output(self, X: Any, output: str, n_threads: int) -> Floats:
+        """Predictors of checked inputs, their softmax ("probability") or the logarithm of that ("log_probability")."""
+
+
+@dataclass(frozen=True)
+class LinearFunctions:
+    """``u(x) = coef x + intercept``.
+
+    ``coef`` of a model from a file may be in single precision; that of a pruned one is sparse.
+    """
+
+    coef: Any
+    intercept: Floats
+
+    @property
+    def n_features(self) -> int:
+        return int(self.coef.shape[1])
+
+    @property
+    def expansions(self) -> "list[Expansion]":
+        return []
+
+    def with_intercept(self, intercept: Floats) -> "LinearFunctions":
+        return replace(self, intercept=intercept)
+
+    def output(self, X: Any, output: str, n_threads: int) -> Floats:
+        if sp.issparse(self.coef):
+            rows = gen_batches(X.shape[0], max(1, _BATCH // len(self.intercept)))
+            return np.concatenate([self._output_sparse(X[part], output) for part in rows])
+        return _core.predict_linear(
+            X=X,
+            weights=np.ascontiguousarray(self.coef.T),
+            intercepts=self.intercept,
+            output=output,
+            n_threads=n_threads,
+        )
+
+    def _output_sparse(self, X: Any, output: str) -> Floats:
+        product = X @ self.coef.T
+        u = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64) + self.intercept
+        if output == "predictor":
+            return u
+        out: Floats = (softmax if output == "probability" else log_softmax)(u, axis=1)
+        return out
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Functions ``sum_i coefficients[i] kernel(x, basis[i])``.
+
+    The function of a class is that of its column plus the intercept; under a tree with kernels of their own, columns
+    are nodes, and the function of a class is the sum over the nodes on its path, in whichever expansions they are.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel.
+    basis : array or sparse matrix of shape (n_basis, n_features), or None
+        Training rows: all of them, or the pivots of a low rank approximation; None if kernel values are given.
+    coefficients : ndarray of shape (n_basis, n_functions)
+        One column per function that has this kernel.
+    functions : tuple
+        Labels of the classes, or names of the nodes, that the columns belong to.
+    """
+
+    kernel: Kernel
+    basis: Any
+    coefficients: Floats
+    functions: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class KernelFunctions:
+    """Expansions in kernels that the core knows.
+
+    With one, its columns are the classes in our order. With several, the core puts them together, and ``order`` takes
+    classes from its order to ours; ``coupling`` then has no variances but those that are 1.
+    """
+
+    expansions: list[Expansion]
+    kernel_of: list[int]
+    coupling: ClassCoupling
+    intercept: Floats
+    order: npt.NDArray[np.intp]
+
+    @property
+    def n_features(self) -> int:
+        return int(self.expansions[0].basis.shape[1])
+
+    def with_intercept(self, intercept: Floats) -> "KernelFunctions":
+        return replace(self, intercept=intercept)
+
+    def output(self, X: Any, output: str, n_threads: int) -> Floats:
+        intercept = self.intercept
+        if self.kernel_of:
+            intercept = np.empty_like(self.intercept)
+            intercept[self.order] = self.intercept
+        out: Floats = _core.predict_kernels(
+            kernels=[expansion.kernel.to_core() for expansion in self.expansions],
+            bases=[expansion.basis for expansion in self.expansions],
+            coefficients=[expansion.coefficients for expansion in self.expansions],
+            kernel_of=self.kernel_of,
+            coupling=self.coupling.to_core() if self.kernel_of else None,
+            X=X,
+            intercepts=intercept,
+            n_classes=len(intercept),
+            output=output,
+            n_threads=n_threads,
+        )
+        return out[:, self.order] if self.kernel_of else out
+
+
+@dataclass(frozen=True)
+class MatrixFunctions:
+    """One expansion in a kernel whose values come from outside: a matrix that the user gives, or a Python function."""
+
+    expansions: list[Expansion]
+    intercept: Floats
+
+    @property
+    def n_features(self) -> int:
+        (expansion,) = self.expansions
+        return int(expansion.coefficients.shape[0] if expansion.basis is None else expansion.basis.shape[1])
+
+    def with_intercept(self, intercept: Floats) -> "MatrixFunctions":
+        return replace(self, intercept=intercept)
+
+    def output(self, X: Any, output: str, n_threads: int) -> Floats:
+        (expansion,) = self.expansions
+        kernel, basis, coefficients = expansion.kernel, expansion.basis, expansion.coefficients
+        if basis is None:
+            return LinearFunctions(kernel.split()[0] * coefficients.T, self.intercept).output(X, output, n_threads)
+        linear = LinearFunctions(coefficients.T, self.intercept)
+        batches = gen_batches(X.shape[0], max(1, _BATCH // basis.shape[0]))
+        parts = [linear.output(kernel(X[rows], basis, n_threads=n_threads), output, n_threads) for rows in batches]
+        return np.concatenate(parts)

@@ -1,0 +1,138 @@
+"""Data that grow: where a fit ended, in terms of rows and names, and where one with more of them begins.
+
+A solver's point is either the dual coefficients (a row of the data and a class each) or the weights of independent
+functions (a feature and a function each; under a tree functions belong to nodes). What the new problem has too is
+carried over, by the content of rows and by names. The rest is zero, and that is more than nothing under a tree: the
+function of a class is the sum of those of the nodes above it, so a new leaf begins with the function of its parent.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from taxolearn.fitting.run import Problem
+
+__all__ = ["Ending", "begin_at", "keep_ending"]
+
+Floats = npt.NDArray[np.float64]
+
+_LEAST_SHARE = 0.5  # of the rows that must have been there before
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Where a fit ended.
+
+    Attributes
+    ----------
+    state : str
+        "coefficients" or "weights".
+    values : ndarray
+        Coefficients (rows x classes), or the independent functions themselves (features x functions).
+    rows : ndarray of int64
+        A key of every row, for coefficients.
+    names : list
+        Of the columns.
+    intercepts : dict
+        Of the classes, where weights are kept.
+    """
+
+    state: str
+    values: Floats
+    rows: npt.NDArray[np.int64]
+    names: list[Any]
+    intercepts: dict[Any, float]
+
+
+def keep_ending(problem: Problem, state: str, point: Floats, sigma2: float) -> Ending | None:
+    """What a later fit needs of the point that this one came to; None for weights on learned loadings, which change."""
+    classes = _in_core_order(problem)
+    if state == "coefficients":
+        return Ending(state, point.reshape(-1, problem.n_classes), _row_keys(problem.X), classes, {})
+    if problem.class_kernels.coupling.loadings is not None:
+        return None
+    scales = _scales(problem)
+    weights = point[: -problem.n_classes].reshape(-1, len(scales)) * scales
+    intercepts = np.sqrt(sigma2) * point[-problem.n_classes :]
+    names = list(problem.function_names)
+    return Ending(state, weights, np.empty(0, dtype=np.int64), names, dict(zip(classes, intercepts, strict=True)))
+
+
+def begin_at(ending: Ending, problem: Problem, state: str, sigma2: float) -> Floats | None:
+    """The point to begin at, None if there is too little to carry over."""
+    if ending.state != state:
+        return None
+    if state == "coefficients":
+        return _begin_at_coefficients(ending, problem)
+    if problem.class_kernels.coupling.loadings is not None:
+        return None
+    scales = _scales(problem)
+    if ending.values.shape[0] != problem.X.shape[1]:
+        return None
+    weights = np.zeros((problem.X.shape[1], len(scales)))
+    old, new = _common(ending.names, list(problem.function_names))
+    usable = scales[new] > 0
+    weights[:, new[usable]] = ending.values[:, old[usable]] / scales[new[usable]]
+    intercepts = np.array([ending.intercepts.get(name, 0.0) for name in _in_core_order(problem)])
+    intercepts = intercepts / np.sqrt(sigma2) if sigma2 > 0 else np.zeros(len(intercepts))
+    return np.concatenate([weights.ravel(), intercepts]) if len(new) > 0 else None
+
+
+def _begin_at_coefficients(ending: Ending, problem: Problem) -> Floats | None:
+    keys = _row_keys(problem.X)
+    # The k-th of equal rows meets the k-th of before.
+    old_rows, new_rows = _common(_numbered(ending.rows), _numbered(keys))
+    old, new = _common(ending.names, _in_core_order(problem))
+    if len(new_rows) < _LEAST_SHARE * len(keys) or len(new) == 0:
+        return None
+    point = np.zeros((len(keys), problem.n_classes))
+    point[np.ix_(new_rows, new)] = ending.values[np.ix_(old_rows, old)]
+    return point.ravel()
+
+
+def _in_core_order(problem: Problem) -> list[Any]:
+    names = np.empty_like(problem.classes)
+    names[problem.order] = problem.classes
+    return list(names.tolist())
+
+
+def _scales(problem: Problem) -> Floats:
+    """Standard deviations of the independent functions: weights times these are the functions themselves."""
+    (kernel,) = problem.class_kernels.kernels
+    variances = problem.class_kernels.coupling.function_variances(len(problem.function_names))
+    return np.sqrt(kernel.split()[0] * variances)
+
+
+def _common(old: list[Any], new: list[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Places of the names that are in both."""
+    place = {name: k for k, name in enumerate(old)}
+    pairs = [(place[name], k) for k, name in enumerate(new) if name in place]
+    both = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _numbered(keys: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Every key with how many like it came before."""
+    seen: dict[int, int] = {}
+    out = []
+    for key in keys.tolist():
+        seen[key] = seen.get(key, -1) + 1
+        out.append((key, seen[key]))
+    return out
+
+
+def _row_keys(X: Any) -> npt.NDArray[np.int64]:
+    """A number for the content of every row."""
+    keys = np.empty(X.shape[0], dtype=np.int64)
+    for i in range(X.shape[0]):
+        if sp.issparse(X):
+            part = slice(X.indptr[i], X.indptr[i + 1])
+            content = X.indices[part].astype(np.int64).tobytes() + X.data[part].tobytes()
+        else:
+            content = X[i].tobytes()
+        keys[i] = int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little", signed=True)
+    return keys

@@ -1,0 +1,206 @@
+"""Progress of a long fit or search: a bar on a terminal, nothing elsewhere."""
+
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+__all__ = ["LearningCallback", "ProgressCallback", "fit_progress", "learning_progress", "round_progress"]
+
+ProgressCallback = Callable[[int, int, float, float, float], None]
+# Number of the evaluation, its mean log loss (NaN if it failed), the best one, the gradient norm there, seconds.
+LearningCallback = Callable[[int, float, float, float, float], None]
+
+_PATIENCE_SECONDS = 2.0  # a fit that takes longer than this shows its bar unasked
+
+
+class _Bar:
+    """Draws the bar, from the moment it is due."""
+
+    def __init__(self, console: Console, tol: float, delay: float) -> None:
+        self._tol = tol
+        self._delay = delay
+        self._start = time.perf_counter()
+        self._first_gap: float | None = None
+        self._shown = False
+        self._progress = Progress(
+            TextColumn("fitting"),
+            BarColumn(),
+            TextColumn("iteration {task.fields[iteration]}, relative gap {task.fields[gap]:.1e}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("fit", total=1.0, iteration=0, gap=math.nan)
+
+    def update(self, iteration: int, gap: float) -> None:
+        if self._first_gap is None:
+            self._first_gap = gap
+        if not self._shown and time.perf_counter() - self._start >= self._delay:
+            self._progress.start()
+            self._shown = True
+        if self._shown:
+            # The gap falls about exponentially, so its logarithm tells how far the fit has come.
+            span = math.log(self._first_gap / self._tol) if self._first_gap > self._tol else 1.0
+            done = math.log(self._first_gap / gap) / span if gap > 0 else 1.0
+            self._progress.update(self._task, completed=min(max(done, 0.0), 1.0), iteration=iteration, gap=gap)
+
+    def close(self) -> None:
+        if self._shown:
+            self._progress.stop()
+
+
+@contextmanager
+def fit_progress(verbose: int, tol: float) -> Iterator[ProgressCallback | None]:
+    """A callback for the core, or None where nothing is to be shown.
+
+    On a terminal a bar appears when the fit turns out to be long (``verbose=0``) or at once (``verbose=1``). From
+    ``verbose=2`` on, every iteration prints a line, on a terminal or not.
+    """
+    if verbose >= 2:
+        yield _print_line
+        return
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        yield None
+        return
+    bar = _Bar(console, tol, 0.0 if verbose else _PATIENCE_SECONDS)
+    try:
+        yield lambda iteration, products, objective, gap, seconds: bar.update(iteration, gap)
+    finally:
+        bar.close()
+
+
+@contextmanager
+def round_progress(verbose: int) -> Iterator[Callable[[int, int, float, float], None] | None]:
+    """A callback for the rounds of ``fit_expectation``, shown as in ``fit_progress``."""
+    if verbose >= 2:
+        yield _print_round
+        return
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        yield None
+        return
+    begin = time.perf_counter()
+    delay = 0.0 if verbose else _PATIENCE_SECONDS
+    shown = False
+
+    def show(number: int, products: int, bound: float, change: float) -> None:
+        nonlocal shown
+        if time.perf_counter() - begin >= delay:
+            shown = True
+            console.print(f"expectations: round {number}, change of bound {change:.1e}", end="\r", highlight=False)
+
+    try:
+        yield show
+    finally:
+        if shown:
+            console.print()
+
+
+def _print_round(number: int, products: int, bound: float, change: float) -> None:
+    print(f"round {number:4d}  products {products:4d}  bound {bound:.10g}  change {change:.2e}", file=sys.stderr)
+
+
+def _print_line(iteration: int, products: int, objective: float, gap: float, seconds: float) -> None:
+    print(
+        f"iteration {iteration:4d}  products {products:4d}  objective {objective:.10g}  "
+        f"relative gap {gap:.2e}  {seconds:.2f} s",
+        file=sys.stderr,
+    )
+
+
+class _Budget:
+    """Tells how long a search will take, from how it went so far."""
+
+    def __init__(self, tol: float, max_evaluations: int, time_limit: float | None) -> None:
+        self._tol = tol
+        self._max_evaluations = max_evaluations
+        self._time_limit = math.inf if time_limit is None else time_limit
+        self._first: tuple[int, float, float] | None = None
+
+    def seconds_left(self, evaluation: int, norm: float, seconds: float) -> float:
+        """Until the gradient will be small, or until an end is set to the search; infinite if nobody knows yet."""
+        if self._first is None:
+            self._first = evaluation, norm, seconds
+        first_evaluation, first_norm, first_seconds = self._first
+        spent, steps = seconds - first_seconds, evaluation - first_evaluation
+        left = self._time_limit - seconds
+        if steps > 0:
+            left = min(left, spent / steps * (self._max_evaluations - evaluation))
+            # The gradient falls about exponentially.
+            if self._tol < norm < first_norm:
+                left = min(left, spent * math.log(norm / self._tol) / math.log(first_norm / norm))
+        return max(left, 0.0)
+
+
+class _LearningBar:
+    """Draws the bar of a search, from the moment it is due, however long the first evaluation takes."""
+
+    def __init__(self, console: Console, budget: _Budget, delay: float) -> None:
+        self._budget = budget
+        self._progress = Progress(
+            TextColumn("learning"),
+            BarColumn(),
+            TextColumn("{task.fields[place]}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("learn", total=1.0, place="first evaluation", left="")
+        self._start = threading.Timer(delay, self._progress.start)
+        self._start.start()
+
+    def update(self, evaluation: int, value: float, best: float, norm: float, seconds: float) -> None:
+        left = self._budget.seconds_left(evaluation, norm, seconds)
+        done = seconds / (seconds + left) if seconds > 0 else 0.0
+        place = f"evaluation {evaluation + 1}, mean log loss {best:.5f}"
+        text = f"about {_duration(left)} left" if math.isfinite(left) else ""
+        self._progress.update(self._task, completed=done, place=place, left=text)
+
+    def close(self) -> None:
+        self._start.cancel()
+        self._start.join()
+        self._progress.stop()
+
+
+@contextmanager
+def learning_progress(
+    verbose: int, tol: float, max_evaluations: int, time_limit: float | None
+) -> Iterator[LearningCallback | None]:
+    """A callback for :func:`taxolearn.tuning.search.learn`, or None where nothing is to be shown.
+
+    It is shown as in :func:`fit_progress`, with an evaluation in place of an iteration.
+    """
+    if verbose >= 2:
+        yield _print_evaluation
+        return
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        yield None
+        return
+    bar = _LearningBar(console, _Budget(tol, max_evaluations, time_limit), 0.0 if verbose else _PATIENCE_SECONDS)
+    try:
+        yield bar.update
+    finally:
+        bar.close()
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _print_evaluation(evaluation: int, value: float, best: float, norm: float, seconds: float) -> None:
+    shown = "    failed" if math.isnan(value) else f"{value:10.6f}"
+    print(
+        f"evaluation {evaluation:4d}  mean log loss {shown}  best {best:.6f}  gradient {norm:.2e}  {seconds:.2f} s",
+        file=sys.stderr,
+    )

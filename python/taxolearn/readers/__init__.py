@@ -1,0 +1,24 @@
+"""Readers of the file formats that others use."""
+
+from taxolearn.readers.arff import ArffData, read_arff
+from taxolearn.readers.labelled import LabelledData
+from taxolearn.readers.labelled_tables import read_table, read_text_pairs
+from taxolearn.readers.npz import NpzData, read_npz
+from taxolearn.readers.svmlight import LshtcData, SvmlightData, read_lshtc, read_svmlight
+from taxolearn.readers.vw import VwData, read_vw
+
+__all__ = [
+    "ArffData",
+    "LabelledData",
+    "LshtcData",
+    "NpzData",
+    "SvmlightData",
+    "VwData",
+    "read_arff",
+    "read_lshtc",
+    "read_npz",
+    "read_svmlight",
+    "read_table",
+    "read_text_pairs",
+    "read_vw",
+]

@@ -1,0 +1,7 @@
+"""Trees of classes."""
+
+from taxolearn.taxonomy.tree import Taxonomy
+
+__all__ = [
+    "Taxonomy",
+]
