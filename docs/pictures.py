@@ -15,7 +15,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from taxolearn import KernelLogisticClassifier, Taxonomy, datasets, plotting
+from taxolearn import CrossValidation, KernelLogisticClassifier, Solver, Taxonomy, Tree, datasets, plotting
 from taxolearn.couplings import ClassFactors
 from taxolearn.kernels import RBF, Linear
 from taxolearn.model_selection import CrossValidationObjective
@@ -107,9 +107,8 @@ def fit() -> Any:
         for iterations in range(100):
             model = KernelLogisticClassifier(
                 Linear(10.0),
-                hyperparameters="fixed",
-                method="lbfgs",
-                state="coefficients",
+                tuning=None,
+                solver=Solver("lbfgs", space="coefficients"),
                 max_iter=iterations,
                 tol=1e-10,
             ).fit(X, labels)
@@ -152,9 +151,14 @@ def product() -> Any:
     data = datasets.make_hierarchy(60, branching=(3, 2), n_features=5, spread=1.2, noise=1.4, random_state=2)
     order = np.argsort(data.y, kind="stable")
     X, y, tree = data.X[order], np.asarray(data.y)[order], data.taxonomy
-    kernel, sigma2 = RBF(4.5, variance=2.0), 1.0
+    kernel, intercept_variance = RBF(4.5, variance=2.0), 1.0
     model = KernelLogisticClassifier(
-        kernel, taxonomy=tree, variances=[1.0, 0.5], sigma2=sigma2, hyperparameters="fixed", tol=1e-12
+        kernel,
+        taxonomy=tree,
+        coupling=Tree(variances=[1.0, 0.5]),
+        intercept_variance=intercept_variance,
+        tuning=None,
+        tol=1e-12,
     ).fit(X, y)
     truth = model.classes_[None, :] == y[:, None]
     coefficients = truth - model.predict_proba(X)  # at the minimum they are the residuals
@@ -162,7 +166,7 @@ def product() -> Any:
     weight = {name: 1.0 if tree.parent(name) == tree.names[0] else 0.5 for name in tree.names[1:]}
     coupling = np.array([[sum(weight[node] for node in a & b) for b in paths] for a in paths])
     M = kernel(X)
-    u = M @ coefficients @ coupling + sigma2 * coefficients.sum(axis=0)
+    u = M @ coefficients @ coupling + intercept_variance * coefficients.sum(axis=0)
     difference = (u - u.mean(axis=1, keepdims=True)) - (lambda f: f - f.mean(axis=1, keepdims=True))(
         model.decision_function(X)
     )
@@ -205,11 +209,13 @@ def criterion() -> Any:
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.7), gridspec_kw={"wspace": 0.28})
 
     kernel = RBF(5.0, variance=20.0, fixed="variance")
-    objective = CrossValidationObjective(X, y, kernel, folds=5, learn_sigma2=False, random_state=0)
+    tuning = CrossValidation(learn_intercept_variance=False)
+    model = KernelLogisticClassifier(kernel, tuning=tuning)
+    objective = CrossValidationObjective(model, X, y)
     scales = np.geomspace(0.07, 8, 41)
     losses = [mean_loss(objective, scale) for scale in scales]
     left.plot(scales, losses, color=QUIET, linewidth=1.6)
-    found = KernelLogisticClassifier(kernel, learn_sigma2=False).fit(X, y).cv_result_
+    found = model.fit(X, y).cv_result_
     for k, evaluation in enumerate(found.evaluations):
         at, slope = evaluation.theta[0], evaluation.gradient[0] / found.n_held_out
         loss = evaluation.value / found.n_held_out
@@ -224,8 +230,9 @@ def criterion() -> Any:
     left.minorticks_off()
 
     both = RBF(4.0, variance=1.0)
-    objective = CrossValidationObjective(X, y, both, folds=5, learn_sigma2=False, random_state=0)
-    search = KernelLogisticClassifier(both, learn_sigma2=False).fit(X, y).cv_result_
+    model = KernelLogisticClassifier(both, tuning=tuning)
+    objective = CrossValidationObjective(model, X, y)
+    search = model.fit(X, y).cv_result_
     path = np.exp(search.thetas)
     widths, heights = np.geomspace(0.07, 6, 25), np.geomspace(0.5, 40, 25)
     grid = [[mean_loss(objective, w, h) for w in widths] for h in heights]
@@ -256,9 +263,7 @@ def answer() -> Any:
     """The tree of modules with the probabilities of one question, and where a sure answer stops."""
     texts, labels = datasets.load_docstrings(packages=["numpy", "scipy"], return_X_y=True)
     vectorizer = TfidfVectorizer(sublinear_tf=True)
-    model = KernelLogisticClassifier(
-        Linear(100.0), taxonomy=Taxonomy.from_labels(labels), hyperparameters="fixed", tol=1e-4
-    )
+    model = KernelLogisticClassifier(Linear(100.0), taxonomy=Taxonomy.from_labels(labels), tuning=None, tol=1e-4)
     model.fit(vectorizer.fit_transform(texts), labels)
     question = "Find the eigenvalues of a sparse matrix"
     X = vectorizer.transform([question])

@@ -13,9 +13,9 @@ from taxolearn.kernels import Linear
 texts, labels = datasets.load_docstrings(packages=["numpy", "scipy"], return_X_y=True)
 vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words="english", max_features=5000)
 X = vectorizer.fit_transform(texts)
-model = KernelLogisticClassifier(
-    Linear(100.0), taxonomy=Taxonomy.from_labels(labels), hyperparameters="fixed", tol=1e-4
-).fit(X, labels)
+model = KernelLogisticClassifier(Linear(100.0), taxonomy=Taxonomy.from_labels(labels), tuning=None, tol=1e-4).fit(
+    X, labels
+)
 
 question = ["Eigenvalues of a sparse symmetric matrix by the Lanczos method"]
 path = model.explain(vectorizer.transform(question), top=4, feature_names=vectorizer.get_feature_names_out())[0]

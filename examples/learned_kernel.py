@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
-from taxolearn import KernelLogisticClassifier, metrics
+from taxolearn import CrossValidation, KernelLogisticClassifier, metrics
 from taxolearn.kernels import RBF
 
 X, y = load_digits(return_X_y=True)
@@ -26,11 +26,11 @@ def log_loss(model):
 
 
 start = RBF(length_scale=4.0, variance=1.0)
-given = KernelLogisticClassifier(start, hyperparameters="fixed").fit(X, y)
+given = KernelLogisticClassifier(start, tuning=None).fit(X, y)
 print(f"given:   {start}, log loss {log_loss(given):.3f}")
 
 learned = KernelLogisticClassifier(start).fit(X, y)
-found = learned.hyperparameters_["kernel"]
+found = learned.hyperparameters_.kernel
 print(
     f"learned: length_scale {found.length_scale:.3f}, variance {found.variance:.3g}, log loss {log_loss(learned):.3f}"
 )
@@ -40,7 +40,7 @@ with tempfile.TemporaryDirectory() as folder:
     checkpoint = Path(folder) / "run.npz"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # three evaluations are not enough, and it says so
-        KernelLogisticClassifier(start, checkpoint=checkpoint, max_evaluations=3).fit(X, y)
-    resumed = KernelLogisticClassifier(start, checkpoint=checkpoint).fit(X, y)
+        KernelLogisticClassifier(start, tuning=CrossValidation(checkpoint=checkpoint, max_evaluations=3)).fit(X, y)
+    resumed = KernelLogisticClassifier(start, tuning=CrossValidation(checkpoint=checkpoint)).fit(X, y)
 same = np.array_equal(resumed.cv_result_.theta, learned.cv_result_.theta)
 print(f"resumed after 3 evaluations: the same parameters {same}")

@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from taxolearn import KernelLogisticClassifier, metrics
+from taxolearn import KernelLogisticClassifier, Solver, metrics
 from taxolearn.kernels import RBF
 
 rng = np.random.default_rng(0)
@@ -26,9 +26,9 @@ def colours(points):
 y, y_test = colours(X), colours(X_test)
 kernel = RBF(length_scale=0.7, variance=10.0)
 
-for options in ({"rank": 30}, {"rank": 150}, {"rank_tolerance": 0.01}, {"memory_limit": "8 MB"}):
+for solver in (Solver(rank=30), Solver(rank=150), Solver(rank_tolerance=0.01), Solver(memory_limit="8 MB")):
     started = perf_counter()
-    model = KernelLogisticClassifier(kernel, hyperparameters="fixed", tol=1e-4, **options).fit(X, y)
+    model = KernelLogisticClassifier(kernel, tuning=None, tol=1e-4, solver=solver).fit(X, y)
     seconds = perf_counter() - started
     loss = metrics.log_loss(y_test, model.predict_proba(X_test), classes=model.classes_)
     rank = model.result_.ranks[0] if model.result_.ranks else "full"

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import train_test_split
 
-from taxolearn import KernelLogisticClassifier
+from taxolearn import CrossValidation, KernelLogisticClassifier
 from taxolearn.kernels import Function, Precomputed
 
 
@@ -20,9 +20,9 @@ def intersection(X, Y):
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X / 16, y, train_size=300, test_size=500, stratify=y, random_state=0)
-model = KernelLogisticClassifier(Function(intersection), cv=3).fit(X, y)
+model = KernelLogisticClassifier(Function(intersection), tuning=CrossValidation(3)).fit(X, y)
 print(f"intersection of histograms: accuracy {model.score(X_test, y_test):.3f}")
-print(f"learned variance {model.hyperparameters_['kernel'].variance:.2f}")
+print(f"learned variance {model.hyperparameters_.kernel.variance:.2f}")
 
 ENGLISH = "the which with through thought should whether enough light night house water brother mother winter"
 LATIN = "aqua terra homo mulier dominus bellum tempus corpus annus templum populus mater frater regina virtus"
@@ -34,6 +34,6 @@ counts = CountVectorizer(analyzer="char_wb", ngram_range=(2, 2))
 train = counts.fit_transform(words).toarray().astype(float)
 K = train @ train.T
 K_new = counts.transform(new).toarray() @ train.T  # rows: new words; columns: those of the training data
-reader = KernelLogisticClassifier(Precomputed(0.5), hyperparameters="fixed").fit(K, languages)
+reader = KernelLogisticClassifier(Precomputed(0.5), tuning=None).fit(K, languages)
 for word, answer in zip(new, reader.predict(K_new), strict=True):
     print(f"{word}: {answer}")

@@ -20,7 +20,7 @@ import taxolearn
 from taxolearn.kernels import Linear
 
 texts, labels = taxolearn.datasets.load_docstrings(packages=["numpy"], return_X_y=True)
-classifier = taxolearn.KernelLogisticClassifier(Linear(100.0), hyperparameters="fixed")
+classifier = taxolearn.KernelLogisticClassifier(Linear(100.0), tuning=None)
 fitted = make_pipeline(TfidfVectorizer(sublinear_tf=True), classifier).fit(texts, labels)
 
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a mapped file stays on some systems

@@ -10,12 +10,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
-from taxolearn import KernelLogisticClassifier, datasets, metrics
+from taxolearn import CrossValidation, KernelLogisticClassifier, datasets, metrics
 
 texts, labels = datasets.load_docstrings(packages=["numpy"], return_X_y=True)
 train, test, y_train, y_test = train_test_split(texts, labels, stratify=labels, random_state=0)
 
-model = KernelLogisticClassifier(cv=3)  # the linear kernel; its variance and that of the intercepts are learned
+model = KernelLogisticClassifier(
+    tuning=CrossValidation(3)
+)  # the linear kernel; its variance and that of the intercepts are learned
 pipeline = make_pipeline(TfidfVectorizer(sublinear_tf=True), model).fit(train, y_train)
 
 proba = pipeline.predict_proba(test)

@@ -11,6 +11,7 @@ from kernel_formulas import matrix
 from scipy.special import log_softmax, softmax
 from trees import paths
 
+from taxolearn import Independent
 from taxolearn import kernels as k
 
 ACCURACY = 1e-12
@@ -31,20 +32,19 @@ def covariance(functions, sigma2, X, known=None):
     return K
 
 
-def functions_of(table, classes, taxonomy=None, tying="level", coupling="auto"):
+def functions_of(table, classes, taxonomy=None, coupling="auto"):
     """Functions of a model from its readable hyperparameters; classes are in the order of the taxonomy."""
-    is_tree = taxonomy is not None and coupling != "identity"
+    is_tree = taxonomy is not None and not (coupling == "independent" or isinstance(coupling, Independent))
     names = list(classes) if not is_tree else list(taxonomy.names[1:])
     columns = np.eye(len(classes)) if not is_tree else paths(taxonomy)[:, 1:]
     group_of = dict.fromkeys(names)
     if taxonomy is not None:
-        groups, labels = taxonomy.groups(tying)
+        groups, labels = taxonomy.groups(getattr(coupling, "tying", "level"))
         group_of = {name: labels[groups[taxonomy.names.tolist().index(name)]] for name in names}
     functions = []
     for name, column in zip(names, columns.T, strict=True):
-        variance = table.get("variances", {}).get(group_of[name], 1.0)
-        own = table.get("kernels", {})
-        kernel = own.get(name, own.get(group_of[name])) if own else table["kernel"]
+        variance = table.variances.get(group_of[name], 1.0)
+        kernel = table.kernel or table.kernels.get(name, table.kernels.get(group_of[name]))
         functions.append((np.sqrt(variance) * column, kernel))
     return functions
 

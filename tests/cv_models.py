@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from taxolearn import Taxonomy
+from taxolearn import Independent, Taxonomy, Tree
 from taxolearn.kernels import RBF, Linear, Matern, PerClass, PerGroup, PerNode
 
 LABELS = ["a/x", "a/y", "b/x", "b/y/1", "b/y/2", "c"]
@@ -18,26 +18,29 @@ KERNELS = {
     "sum": RBF(1.5, 2.0) + Linear(0.3),
 }
 TREE = {"taxonomy": TAXONOMY}
-IDENTITY = {"taxonomy": TAXONOMY, "coupling": "identity"}
+INDEPENDENT = {"taxonomy": TAXONOMY, "coupling": "independent"}
 
 # From one kernel to a model: what becomes of the kernel, and the other arguments.
 SHARINGS = {
     "flat": (lambda kernel: kernel, {}),
-    "flat, taxonomy": (lambda kernel: kernel, IDENTITY),
-    "flat, one group": (lambda kernel: kernel, IDENTITY | {"tying": "shared"}),
-    "tree, shared": (lambda kernel: kernel, TREE | {"tying": "shared"}),
-    "tree, level": (lambda kernel: kernel, TREE | {"variances": [2.0, 1.0, 0.5]}),
-    "tree, subtree": (lambda kernel: kernel, TREE | {"tying": "subtree"}),
-    "tree, node": (lambda kernel: kernel, TREE | {"tying": "node"}),
-    "tree, no level 2": (lambda kernel: kernel, TREE | {"variances": [2.0, 0.0, 0.5]}),
+    "flat, taxonomy": (lambda kernel: kernel, INDEPENDENT),
+    "flat, one group": (lambda kernel: kernel, INDEPENDENT | {"coupling": Independent("shared")}),
+    "tree, shared": (lambda kernel: kernel, TREE | {"coupling": Tree("shared")}),
+    "tree, level": (lambda kernel: kernel, TREE | {"coupling": Tree(variances=[2.0, 1.0, 0.5])}),
+    "tree, subtree": (lambda kernel: kernel, TREE | {"coupling": Tree("subtree")}),
+    "tree, node": (lambda kernel: kernel, TREE | {"coupling": Tree("node")}),
+    "tree, no level 2": (lambda kernel: kernel, TREE | {"coupling": Tree(variances=[2.0, 0.0, 0.5])}),
     "PerClass": (PerClass, {}),
     "PerClass, correlation": (lambda kernel: PerClass(kernel, share="correlation"), {}),
     "mapping": (lambda kernel: {label: (1.0 + k) * kernel for k, label in enumerate(SEEN)}, {}),
     "list": (lambda kernel: [kernel, kernel, *[Linear(0.2 + 0.1 * k) for k in range(len(SEEN) - 2)]], {}),
     "PerNode": (PerNode, TREE),
-    "PerGroup": (PerGroup, TREE | {"variances": [2.0, 1.0, 0.5]}),
-    "PerGroup, flat": (PerGroup, IDENTITY | {"variances": [2.0, 1.0, 0.5]}),
-    "PerGroup, correlation": (lambda kernel: PerGroup(kernel, share="correlation"), TREE | {"tying": "subtree"}),
+    "PerGroup": (PerGroup, TREE | {"coupling": Tree(variances=[2.0, 1.0, 0.5])}),
+    "PerGroup, flat": (PerGroup, INDEPENDENT | {"coupling": Independent(variances=[2.0, 1.0, 0.5])}),
+    "PerGroup, correlation": (
+        lambda kernel: PerGroup(kernel, share="correlation"),
+        TREE | {"coupling": Tree("subtree")},
+    ),
 }
 
 MAIN = ["flat", "tree, shared", "tree, level", "tree, subtree", "tree, node", "PerClass", "PerNode", "PerGroup"]

@@ -1,5 +1,6 @@
-"""The tree is the architecture: includes point one way, Python stays in the bindings, files have a size."""
+"""The tree is the architecture: includes and imports point one way, Python stays in the bindings, files have a size."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -19,6 +20,24 @@ RANKS = (
     ("select",),
 )
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
+
+# The same for python/taxolearn, by folders and by modules that lie in none. "taxolearn" is the package's own __init__.
+PACKAGE = ROOT / "python" / "taxolearn"
+ROOM_RANKS = (
+    ("_core",),
+    ("atomic", "progress", "validation"),
+    ("features", "readers"),
+    ("taxonomy",),
+    ("couplings", "datasets", "metrics", "targets"),
+    ("decisions", "kernels"),
+    ("fitting",),
+    ("tuning",),
+    ("estimators", "model_selection", "plotting"),
+    ("files", "report"),
+    ("taxolearn",),
+    ("cli",),
+)
+ROOM_RANK_OF = {room: rank for rank, rooms in enumerate(ROOM_RANKS) for room in rooms}
 
 HEADERS = (".h", ".hpp")
 SOURCES = (".cpp",)
@@ -104,7 +123,7 @@ def test_only_the_bindings_know_python():
         path
         for folder in (CPP, ROOT / "bench")
         for path in files_below(folder, HEADERS + SOURCES)
-        if not path.is_relative_to(CPP / "bindings")
+        if not (path.is_relative_to(CPP / "bindings") or path.is_relative_to(CPP / "tests" / "python"))
     ]
     wrong = [
         relative(path)
@@ -113,6 +132,144 @@ def test_only_the_bindings_know_python():
         if match["name"] == "Python.h" or match["name"].startswith("pybind11/")
     ]
     assert not wrong
+
+
+def test_only_likelihoods_know_softmax():
+    """The rest of the library asks the contract, so that another likelihood changes nothing else."""
+    wrong = [
+        relative(path)
+        for path in LAYERED
+        if layer_of(path) != "likelihood" and "taxolearn/likelihood/softmax.hpp" in path.read_text(encoding="utf-8")
+    ]
+    assert not wrong
+
+
+# -- Rooms of the Python package --------------------------------------------------------------------------------------
+
+
+def room_of(module: str) -> str:
+    """The room that a module such as ``taxolearn.kernels.base`` lies in."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] != "__init__" else "taxolearn"
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+
+
+def exists(module: str) -> bool:
+    path = PACKAGE.parent / Path(*module.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def imports_of(source: str) -> list[tuple[str, str | None]]:
+    """Pairs (module, name) of the package's own that a source imports anywhere, also in functions.
+
+    The name is None where a module is imported as a whole.
+    """
+    found: list[tuple[str, str | None]] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [(each.name, None) for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            for each in node.names:
+                inner = f"{node.module}.{each.name}"
+                found.append((inner, None) if exists(inner) else (str(node.module), each.name))
+    return [pair for pair in found if pair[0].split(".")[0] == "taxolearn"]
+
+
+def private_attributes(source: str) -> list[str]:
+    """Private names that are reached through modules of other rooms, such as ``metrics._name``."""
+    tree = ast.parse(source)
+    modules = {
+        each.asname or each.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "taxolearn"
+        for each in node.names
+        if exists(f"{node.module}.{each.name}")
+    }
+    return [
+        f"{node.value.id}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules
+        if node.attr.startswith("_") and not node.attr.startswith("__")
+    ]
+
+
+def may_import(importer: str, imported: str) -> bool:
+    return importer == imported or ROOM_RANK_OF[imported] < ROOM_RANK_OF[importer]
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+MODULES = files_below(PACKAGE, (".py",))
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported", "allowed"),
+    [
+        ("cli", "estimators", True),
+        ("estimators", "tuning", True),
+        ("tuning", "fitting", True),
+        ("fitting", "kernels", True),
+        ("kernels", "couplings", True),
+        ("kernels", "kernels", True),
+        ("couplings", "kernels", False),
+        ("kernels", "decisions", False),
+        ("taxonomy", "metrics", False),
+        ("fitting", "tuning", False),
+        ("estimators", "files", False),
+        ("files", "taxolearn", False),
+    ],
+)
+def test_rule_of_rooms_itself(importer, imported, allowed):
+    assert may_import(importer, imported) is allowed
+
+
+def test_imports_are_found():
+    source = """
+        import taxolearn
+        from taxolearn import _core, metrics, load
+        from numpy import array
+        def function():
+            from taxolearn.kernels.base import _private
+            return metrics._name
+    """
+    text = "\n".join(line[8:] for line in source.splitlines())
+    assert imports_of(text) == [
+        ("taxolearn", None),
+        ("taxolearn._core", None),
+        ("taxolearn.metrics", None),
+        ("taxolearn", "load"),
+        ("taxolearn.kernels.base", "_private"),
+    ]
+    assert private_attributes(text) == ["metrics._name"]
+
+
+def test_every_room_has_a_rank():
+    rooms = {room_of(module_of(path)) for path in MODULES}
+    assert rooms == set(ROOM_RANK_OF), "give each room a place in ROOM_RANKS"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_imports_point_one_way(path):
+    here = room_of(module_of(path))
+    imported = imports_of(path.read_text(encoding="utf-8"))
+    wrong = [module for module, _ in imported if not may_import(here, room_of(module))]
+    assert not wrong, f"{relative(path)} ({here}) may not import {', '.join(wrong)}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_private_names_stay_in_their_room(path):
+    source = path.read_text(encoding="utf-8")
+    here = room_of(module_of(path))
+    wrong = [name for module, name in imports_of(source) if name and is_private(name) and room_of(module) != here]
+    if here != "_core":
+        wrong += private_attributes(source)
+    assert not wrong, f"{relative(path)} uses private names of other rooms: {', '.join(wrong)}"
 
 
 @pytest.mark.parametrize(

@@ -3,24 +3,49 @@
 import json
 import os
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 
-from bench import partial, peer_fits, peer_models
-from bench.cases import Cases
-from bench.environments import Environments
-from bench.model_libraries import CLASSIFIERS
-from bench.peer_solvers import OURS, PEERS
-from bench.report import machine, write
-from bench.workers import FailedError, LateError, Worker
+from bench.__main__ import make_parser
+from bench.harness.calibrate import calibrate
+from bench.harness.environments import Environments
+from bench.harness.report import write
+from bench.harness.workers import FailedError, LateError, Worker
+from bench.libraries import CLASSIFIERS, OURS, SOLVERS
+from bench.suites import partial, peers, peers_models
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="answers of workers are waited for with select")
-HERE = {"n_threads": 1, "quick": True}
+LIBRARIES = f"{OURS};scikit-learn newton-cg;scikit-learn newton-cholesky;scipy L-BFGS-B"
 
 
-@pytest.fixture
-def cases(tmp_path):
-    return Cases(tmp_path / "cases.jsonl")
+def options(suite, output, *arguments):
+    return make_parser().parse_args([suite, "--quick", "--threads", "1", "--output", str(output), *arguments])
+
+
+@pytest.fixture(scope="module")
+def environments():
+    """This interpreter in place of those with other libraries."""
+    with pytest.MonkeyPatch.context() as patch:
+        for suite in (peers, peers_models):
+            patch.setattr(suite, "setup", lambda _: Environments(most=sys.executable, pecos=sys.executable))
+        yield
+
+
+class TestCommandLine:
+    def test_a_suite_is_a_file(self):
+        (commands,) = [action for action in make_parser()._actions if action.dest == "suite"]
+        files = {path.stem for path in (Path(partial.__file__).parent).glob("*.py")} - {"__init__"}
+        assert set(commands.choices) == files >= {"fit", "peers", "compare"}
+
+    def test_results_are_those_of_suites(self):
+        """A picture and a table belong to a suite that can be run again."""
+        folder = Path(partial.__file__).parents[1]
+        suites = {path.stem for path in (folder / "suites").glob("*.py")}
+        results = {path.stem for path in (folder / "results").iterdir()} - {"search_tree"}  # of search, the second part
+        assert results <= suites
+        assert {path.suffix for path in (folder / "results").iterdir()} == {".json", ".md", ".svg"}
 
 
 class TestCalibration:
@@ -33,7 +58,7 @@ class TestCalibration:
             tried.append(tol)
             return "late" if tol < slow else "enough" if tol <= enough else "too loose"
 
-        return (*peer_fits.calibrate(attempt, [1.0, 0.1, 0.01]), tried)
+        return (*calibrate(attempt, [1.0, 0.1, 0.01]), tried)
 
     def test_the_first_is_enough(self):
         assert self.calibrate(2.0) == (1.0, "enough", [1.0])
@@ -53,7 +78,7 @@ class TestCalibration:
 class TestWorkers:
     @pytest.fixture
     def worker(self):
-        worker = Worker("threading:Event", {}, 1)
+        worker = Worker(threading.Event, {}, 1)
         yield worker
         worker.stop()
 
@@ -73,25 +98,12 @@ class TestWorkers:
 
 
 @pytest.fixture(scope="module")
-def fits(tmp_path_factory):
+def fits(tmp_path_factory, environments):
     """A small part of the first problem, twice: the second time everything is known."""
     folder = tmp_path_factory.mktemp("fits")
-    limits = peer_fits.Limits(times=100.0, least=60.0, most=60.0, repeats=2, enough=60.0)
-    libraries = [OURS, "scikit-learn newton-cg", "scikit-learn newton-cholesky", "scipy L-BFGS-B"]
-
-    def run():
-        return peer_fits.run(
-            problems=["news20"],
-            libraries=libraries,
-            gap=1e-4,
-            limits=limits,
-            python=sys.executable,
-            machine=machine(),
-            cases=Cases(folder / "peers.cases.jsonl"),
-            **HERE,
-        )
-
-    return folder, run(), run()
+    limits = ["--patience", "100", "--least-limit", "60", "--most-limit", "60", "--repeats", "2"]
+    given = options("peers", folder, "--only", "news20", "--libraries", LIBRARIES, "--gap", "1e-4", *limits)
+    return folder, *(peers.run(given)[0] for _ in range(2))
 
 
 @pytest.mark.slow
@@ -117,19 +129,10 @@ def test_fits_are_written(fits):
 
 
 @pytest.mark.slow
-def test_a_library_that_fails_has_a_row(cases, tmp_path, monkeypatch):
-    monkeypatch.setitem(PEERS, "absent", PEERS["scipy L-BFGS-B"])  # which its process does not know
-    limits = peer_fits.Limits(times=1.0, least=1.0, most=1.0, repeats=1, enough=1.0)
-    result = peer_fits.run(
-        problems=["news20"],
-        libraries=["absent"],
-        gap=1e-4,
-        limits=limits,
-        python=sys.executable,
-        machine=machine(),
-        cases=cases,
-        **HERE,
-    )
+def test_a_library_that_fails_has_a_row(tmp_path, environments, monkeypatch):
+    monkeypatch.setitem(SOLVERS, "absent", SOLVERS["scipy L-BFGS-B"])  # which its process does not know
+    given = options("peers", tmp_path, "--only", "news20", "--libraries", "absent", "--most-limit", "1")
+    (result,) = peers.run(given)
     (row,) = result.rows
     assert row["status"] == "failed: KeyError: 'absent'"
     assert "ratio" not in row
@@ -137,18 +140,13 @@ def test_a_library_that_fails_has_a_row(cases, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_models(cases, tmp_path, data_dir):
+def test_models(tmp_path, data_dir, environments):
     if not (data_dir / "news20").is_dir():
         pytest.skip("news20 is absent")
-    result = peer_models.run(
-        data=["news20"],
-        models=["taxolearn, flat", "taxolearn, tree"],
-        limit=120.0,
-        environments=Environments(most=sys.executable, pecos=sys.executable),
-        machine=machine(),
-        cases=cases,
-        **HERE,
-    )
+    models = "taxolearn, flat;taxolearn, tree"
+    given = options("peers_models", tmp_path, "--only", "news20", "--models", models, "--limit", "120")
+    (result,) = peers_models.run(given)
+    assert len(result.rows) == 2
     for row in result.rows:
         assert row["accuracy"] > 40
         assert 0 < row["log_loss"] < 2.5
@@ -159,8 +157,8 @@ def test_models(cases, tmp_path, data_dir):
 
 
 @pytest.mark.slow
-def test_parents_that_are_kept_beat_those_that_are_dropped(news20, cases, tmp_path):
-    result = partial.run(data=["news20"], shares=[0.6], cases=cases, **HERE)
+def test_parents_that_are_kept_beat_those_that_are_dropped(news20, tmp_path):
+    (result,) = partial.run(options("partial", tmp_path, "--only", "news20", "--shares", "0.6"))
     full, kept, branching, dropped = result.rows
     assert branching["unlabelled"] > kept["unlabelled"] == 0
     assert full["log_loss"] < kept["log_loss"] < dropped["log_loss"]

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench import compare, revisions
-from bench.compare_cases import CASES, Inputs, made_up
+from bench.harness import revisions
+from bench.problems import revision_cases
+from bench.problems.revision_cases import CASES, Inputs, made_up
+from bench.suites import compare
 
 
 class Recorded:
@@ -19,34 +21,61 @@ class Recorded:
 
     def ask(self):
         self.log.append(self.name)
-        return {"seconds": next(self.seconds), "answer": len(self.log)}
+        seconds = next(self.seconds)
+        return {"seconds": seconds, "processor_seconds": 2 * seconds, "answer": len(self.log)}
+
+
+class TestInterval:
+    @pytest.mark.parametrize(
+        ("n", "skipped"), [(2, 0), (5, 0), (6, 0), (8, 0), (9, 1), (11, 1), (12, 2), (14, 2), (15, 3), (21, 5)]
+    )
+    def test_is_that_of_the_binomial_law(self, n, skipped):
+        """The largest d with P(binomial(n, 1/2) <= d) of at most 2.5 %."""
+        assert compare.interval(list(range(n))) == (skipped, n - 1 - skipped)
+
+    def test_holds_the_median(self):
+        draws = np.random.default_rng(0).lognormal(0.3, 0.2, size=(4000, 9))
+        low, high = np.array([compare.interval(row.tolist()) for row in draws]).T
+        assert np.mean((low <= np.exp(0.3)) & (np.exp(0.3) <= high)) == pytest.approx(0.961, abs=0.01)
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "expected"),
+    ("ratios", "expected"),
     [
-        (1.0, 1.0, "same"),
-        (1.0, 1.14, "same"),
-        (1.0, 1.16, "slower"),
-        (0.1, 0.14, "same"),  # 40 %, but only 0.04 s
-        (0.1, 0.16, "slower"),
-        (10.0, 11.0, "same"),  # 1 s, but only 10 %
-        (1.16, 1.0, "faster"),
-        (0.14, 0.1, "same"),
+        ([1.0] * 7, "same"),
+        ([1.04] * 7, "same"),  # beyond the noise, but too little
+        ([1.06] * 7, "slower"),
+        ([0.99, 1.06, 1.06, 1.06, 1.06, 1.06, 1.06], "same"),  # enough, but within the noise
+        ([1.01, 1.06, 1.06, 1.06, 1.06, 1.06, 3.00], "slower"),
+        ([0.94] * 7, "faster"),
+        ([0.96] * 7, "same"),
+        ([0.90, 0.90, 0.90, 0.90, 0.90, 0.90, 1.01], "same"),
+        ([0.99, *([1.06] * 8)], "slower"),  # of nine, one may be off
     ],
 )
-def test_verdict(base, head, expected):
-    assert compare.verdict(base, head) == expected
+def test_verdict(ratios, expected):
+    assert compare.verdict(ratios) == expected
 
 
 def test_turns():
     log = []
-    outcome = compare.take_turns(Recorded("base", [1.0, 9.0, 2.0], log), Recorded("head", [1.0, 1.0, 5.0], log), 3)
+    outcome = compare.take_turns(Recorded("base", [1.0, 9.0, 2.0], log), Recorded("head", [1.5, 9.9, 3.0], log), 3)
     assert log == ["base", "head", "head", "base", "base", "head"]
-    assert (outcome["base"], outcome["head"]) == (2.0, 1.0)
-    assert outcome["ratio"] == 0.5
-    assert outcome["verdict"] == "faster"
+    assert (outcome["base"], outcome["head"]) == (2.0, 3.0)
+    assert outcome["ratio"] == outcome["processor_ratio"] == 1.5
+    assert outcome["interval"] == "1.100 to 1.500"
+    assert outcome["verdict"] == "slower"
     assert (outcome["base_answer"], outcome["head_answer"]) == (5, 6)
+
+
+def test_the_clock_decides():
+    class Waiting(Recorded):
+        def ask(self):
+            return super().ask() | {"processor_seconds": 1.0}
+
+    for clock, expected in (("wall", "slower"), ("processor", "same")):
+        outcome = compare.take_turns(Waiting("base", [1.0] * 6, []), Waiting("head", [2.0] * 6, []), 6, clock)
+        assert (outcome["verdict"], outcome["ratio"], outcome["processor_ratio"]) == (expected, 2.0, 1.0)
 
 
 @pytest.mark.parametrize(("again", "expected"), [([1.0] * 4, "same"), ([2.0] * 4, "slower")])
@@ -56,6 +85,40 @@ def test_slower_is_believed_the_second_time(again, expected):
     assert outcome["verdict"] == expected
     assert outcome["repeats"] == 4
     assert len(log) == 12
+
+
+class Former:
+    """The estimator as it was before ``tuning`` and ``solver``: keeps what it was given."""
+
+    def __init__(self, kernel=None, **given):
+        self.given = given
+
+    def get_params(self, deep=True):
+        return {"sigma2": 1.0, "hyperparameters": "cv", "state": "auto"}
+
+
+def test_former_names(monkeypatch):
+    monkeypatch.setattr(revision_cases, "KernelLogisticClassifier", Former)
+    solver = {"space": "weights", "products": "gram", "method": "ncg"}
+    fixed = revision_cases.make_model(None, 2, intercept_variance=3.0, solver=solver, variances=[1.0], tol=0.1)
+    assert fixed.given == {
+        "n_threads": 2,
+        "sigma2": 3.0,
+        "hyperparameters": "fixed",
+        "tol": 0.1,
+        "variances": [1.0],
+        "state": "weights",
+        "algorithm": "gram",
+        "method": "ncg",
+    }
+    learned = revision_cases.make_model(None, 2, intercept_variance=3.0, evaluations=1)
+    assert learned.given == {
+        "n_threads": 2,
+        "sigma2": 3.0,
+        "hyperparameters": "cv",
+        "max_evaluations": 1,
+        "learn_sigma2": False,
+    }
 
 
 def test_exit_code():
@@ -96,3 +159,13 @@ def test_cases_need_known_data():
 def test_commits():
     with pytest.raises(RuntimeError, match="no-such-revision"):
         revisions.commit("no-such-revision")
+
+
+def test_files_of_a_commit_replace_what_was_there(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "of another commit").touch()
+    revisions._extract(revisions.commit("HEAD"), source)
+    assert (source / "pyproject.toml").is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]
+    assert not (source / "of another commit").exists()

@@ -1,15 +1,15 @@
 """The suite ``scale``: its made-up problems, the exponents it fits, and a small run of all of it."""
 
 import json
-from argparse import Namespace
 
 import numpy as np
 import pytest
 
-from bench import scale
-from bench.figures import draw
-from bench.scale_fits import LARGEST_GAP, levels, measure_evaluation
-from bench.synthetic import frequencies, made_up_clusters, made_up_text, made_up_tree, permutations
+from bench.__main__ import make_parser
+from bench.harness.figures import draw
+from bench.problems.synthetic import frequencies, made_up_clusters, made_up_text, made_up_tree, permutations
+from bench.suites import scale
+from bench.suites.scale import LARGEST_GAP, levels, measure_evaluation
 from taxolearn import Taxonomy
 
 
@@ -128,8 +128,8 @@ def test_largest_is_foretold_by_smaller_ones():
     """Memory of 1 GB and 5 kB a row, in 20 GB with the margin."""
     asked = []
 
-    def measure(function, problem):
-        asked.append(problem)
+    def measure(function, problem, **more):
+        asked.append(problem | more)
         return {"resident": 1e9 + 5e3 * problem["rows"], "status": "max_iter"}
 
     row = scale._largest("text", "ncg", 20.0, (10_000, 30_000), measure, quick=False)
@@ -140,23 +140,21 @@ def test_largest_is_foretold_by_smaller_ones():
 
 
 def test_nothing_is_foretold_from_failures():
-    row = scale._largest("dense", "lbfgs", 20.0, (1, 2), lambda *_: {"status": "failed: memory"}, quick=True)
+    row = scale._largest("dense", "lbfgs", 20.0, (1, 2), lambda *_, **__: {"status": "failed: memory"}, quick=True)
     assert row["status"] == "failed: memory"
     assert "value" not in row
 
 
 def test_evaluation():
-    answer = measure_evaluation(**scale.QUICK_EVALUATED, groups=7, repeats=1, seed=0, n_threads=1)
+    answer = measure_evaluation(scale.QUICK_EVALUATED, groups=7, repeats=1, seed=0, n_threads=1)
     assert answer["status"] is None
     assert answer["seconds"] > 0
     assert answer["iterations"] > 10
 
 
 def test_small_run(tmp_path):
-    options = Namespace(
-        only=["rows"], repeats=1, seed=0, largest=None, fresh=False, quick=True, threads=1, output=tmp_path
-    )
-    result = scale.run(options)
+    given = ["--only", "rows", "--repeats", "1", "--quick", "--threads", "1", "--output", str(tmp_path)]
+    (result,) = scale.run(make_parser().parse_args(["scale", *given]))
     assert {row["problem"] for row in result.rows} == {"rows n"}
     assert [row["value"] for row in result.rows] == [400, 800] * 2
     assert all(row["status"] is None for row in result.rows)
@@ -165,5 +163,5 @@ def test_small_run(tmp_path):
         for key in ("iteration", "seconds"):
             assert (row.get(f"{key}_exponents") is not None) == is_last
     json.dumps(result.rows)
-    draw(result.figure, result.title, result.rows, tmp_path / "scale")
+    draw(result.figure, result.title, result.rows, tmp_path / "scale.svg")
     assert (tmp_path / "scale.svg").stat().st_size > 0

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import re
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ from sklearn.metrics import accuracy_score, log_loss, top_k_accuracy_score
 import taxolearn
 from taxolearn import datasets
 from taxolearn.cli import demo, main
+from taxolearn.cli.main import COMMANDS
 
 
 @pytest.fixture
@@ -33,9 +38,7 @@ def fitted(collection: datasets.TextCollection) -> tuple[taxolearn.KernelLogisti
     X = TfidfVectorizer().fit_transform(collection.texts)
     taxonomy = taxolearn.Taxonomy.from_labels(collection.labels)
     kernel = taxolearn.kernels.Linear(variance=0.3)
-    return taxolearn.KernelLogisticClassifier(kernel, taxonomy=taxonomy, hyperparameters="fixed").fit(
-        X, collection.labels
-    ), X
+    return taxolearn.KernelLogisticClassifier(kernel, taxonomy=taxonomy, tuning=None).fit(X, collection.labels), X
 
 
 def test_demo_reports_good_figures_on_the_embedded_collection(
@@ -285,3 +288,32 @@ def test_interrupt_ends_with_code_130_and_no_traceback(
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err == "taxolearn: interrupted\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_its_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options are declared once, as fields, and each has a help text that is a phrase of its own."""
+    module = import_module(f"taxolearn.cli.{command}")
+    assert main([command, "--help"]) == 0
+    output = capsys.readouterr().out
+    parser = argparse.ArgumentParser()
+    module.COMMAND.register(parser)
+    for action in parser._actions:
+        assert action.help
+        assert not action.help.startswith("of ")
+        assert all(flag in output for flag in action.option_strings)
+    assert "".join(module.COMMAND.description.split()) in "".join(output.split())
+
+
+def test_help_imports_no_command(run_python: Callable[..., Any]) -> None:
+    program = """
+        import sys
+        from taxolearn.cli import main
+        assert main(["--help"]) == 0 and main(["--version"]) == 0 and main([]) == 2
+        loaded = [name for name in sys.modules if name.startswith("taxolearn.cli.")]
+        assert sorted(loaded) == ["taxolearn.cli.errors", "taxolearn.cli.main"], loaded
+        assert main(["inspect", "--help"]) == 0
+        assert "taxolearn.cli.inspect" in sys.modules and "taxolearn.cli.train" not in sys.modules
+    """
+    done = run_python(program)
+    assert done.returncode == 0, done.stderr

@@ -15,7 +15,8 @@ from sklearn.metrics import top_k_accuracy_score
 
 import taxolearn
 from taxolearn.cli import main
-from taxolearn.cli.evaluate import Gathered
+from taxolearn.kernels.registry import start_kernel
+from taxolearn.report.scores import RunningScores
 
 WORDS = {
     "fruit/apple": "apple orchard cider red green",
@@ -339,6 +340,40 @@ def test_matrices(tmp_path, capsys):
     assert "wide.svm" in err
 
 
+def test_calibration_error_is_that_of_the_metrics(folder, tmp_path, capsys):
+    """With the same bins, from the command as from Python."""
+    rows = make_rows(40, seed=1)
+    for k in range(0, 40, 3):
+        rows[k]["label"] = "water"
+    path = write_table(tmp_path / "t.csv", rows)
+    model = taxolearn.load(folder / "model.taxo")
+    proba = model.predict_proba({"text": [row["text"] for row in rows]})
+    truth = [row["label"] for row in rows]
+    expected = taxolearn.metrics.expected_calibration_error(truth, proba, classes=model.classes_)
+    figures = json.loads(run(capsys, "evaluate", folder / "model.taxo", path, "--json")[1])
+    assert figures["calibration_error"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern", "rational_quadratic", "polynomial"])
+def test_a_given_variance_leaves_other_parameters_to_the_data(kernel, tmp_path, capsys):
+    """The length scale, or scale, is the start value of learning, whatever the units of the inputs are."""
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(60, 4)) * 1000, np.arange(60) % 3
+    lines = [
+        f"{k} " + " ".join(f"{j + 1}:{value!r}" for j, value in enumerate(x))
+        for k, x in zip(y, X.tolist(), strict=True)
+    ]
+    (tmp_path / "t.svm").write_text("\n".join(lines) + "\n")
+    arguments = ["--kernel", kernel, "--variance", 3, "--dtype", "float64", "-o", tmp_path / "m.taxo"]
+    assert run(capsys, "train", tmp_path / "t.svm", *arguments)[0] == 0
+    found = taxolearn.load(tmp_path / "m.taxo")[-1].hyperparameters_.kernel
+    start = start_kernel(kernel, X)
+    assert found.variance == 3
+    name = "scale" if kernel == "polynomial" else "length_scale"
+    assert getattr(found, name) == pytest.approx(getattr(start, name))
+    assert not 0.1 < getattr(found, name) < 10
+
+
 def test_report(folder, tmp_path, capsys):
     page = tmp_path / "r.html"
     code, out, err = run(capsys, "report", folder / "model.taxo", folder / "test.csv", "-o", page, "--title", "Ünder")
@@ -557,10 +592,10 @@ def test_scores_of_many_classes():
     """The right class among the first five, against scikit-learn."""
     generator = np.random.default_rng(0)
     X, y = generator.normal(size=(60, 3)), np.array([f"c{k % 12:02d}" for k in range(60)])
-    model = taxolearn.KernelLogisticClassifier(hyperparameters="fixed").fit(X, y)
-    gathered = Gathered(model)
+    model = taxolearn.KernelLogisticClassifier(tuning=None).fit(X, y)
+    scores = RunningScores(model)
     log_proba = model.predict_log_proba(X)
-    gathered.add(y, log_proba, "t.csv", list(range(60)))
+    scores.add(y, log_proba)
     expected = top_k_accuracy_score(y, log_proba, k=5, labels=model.classes_)
     assert 0.2 < expected < 0.95
-    assert gathered.scores()["top5_accuracy"] == pytest.approx(expected)
+    assert scores.summary()["top5_accuracy"] == pytest.approx(expected)

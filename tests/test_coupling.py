@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from trees import paths, random_taxonomy
 
-from taxolearn import Taxonomy, _core
+from taxolearn import Independent, LearnedCoupling, Taxonomy, Tree, _core
 from taxolearn.couplings.base import make_coupling
 
 SEEDS = range(60)
@@ -47,7 +47,7 @@ def test_products_with_any_tree(seed, dtype):
 
 
 @pytest.mark.parametrize("tying", ["shared", "level", "subtree", "node", "array"])
-@pytest.mark.parametrize("kind", ["tree", "identity"])
+@pytest.mark.parametrize("kind", [Tree, Independent])
 @pytest.mark.parametrize("seed", range(8))
 def test_gradient_is_a_finite_difference(seed, kind, tying):
     taxonomy = random_taxonomy(seed, n_nodes=30)
@@ -55,14 +55,14 @@ def test_gradient_is_a_finite_difference(seed, kind, tying):
     if tying == "array":
         tying = rng.permutation(np.arange(taxonomy.n_nodes) % 3)
     groups, names = taxonomy.groups(tying)
-    n_groups = len(names) if kind == "tree" else len(np.unique(groups[taxonomy.n_inner :]))
+    n_groups = len(names) if kind is Tree else len(np.unique(groups[taxonomy.n_inner :]))
     values = rng.gamma(2.0, size=n_groups)
     E, H = rng.standard_normal((2, 5, taxonomy.n_classes))
 
     def value(log_variances):
-        return (E * make_coupling(taxonomy, kind, tying, np.exp(log_variances)).to_core().apply(H)).sum()
+        return (E * make_coupling(taxonomy, kind(tying, variances=np.exp(log_variances))).to_core().apply(H)).sum()
 
-    gradient = make_coupling(taxonomy, kind, tying, values).to_core().bilinear_grad(E, H)
+    gradient = make_coupling(taxonomy, kind(tying, variances=values)).to_core().bilinear_grad(E, H)
     at, step = np.log(values), 1e-5
     expected = [(value(at + step * e) - value(at - step * e)) / (2 * step) for e in np.eye(n_groups)]
     assert np.allclose(gradient, expected, rtol=1e-6, atol=1e-6)
@@ -79,18 +79,18 @@ def test_variances_reach_their_nodes():
     ]:
         v = np.array([of_nodes[name] for name in taxonomy.names])
         v[0] = 0.0
-        coupling = make_coupling(taxonomy, "auto", tying, variances)
+        coupling = make_coupling(taxonomy, Tree(tying, variances=variances))
         assert close(coupling.to_core().apply(np.eye(5)), phi @ np.diag(v) @ phi.T)
         assert set(coupling.by_name.values()) == set(v[1:])
-        flat = make_coupling(taxonomy, "identity", tying, 1.0 if variances is None else variances)
+        flat = make_coupling(taxonomy, Independent(tying, variances=1.0 if variances is None else variances))
         assert close(flat.to_core().apply(np.eye(5)), np.diag(v[taxonomy.n_inner :]))
-    subtrees = make_coupling(taxonomy, "tree", "subtree", [2.0, 3.0, 4.0])
+    subtrees = make_coupling(taxonomy, Tree("subtree", variances=[2.0, 3.0, 4.0]))
     by_name = subtrees.by_name
     assert sorted(by_name) == ["a", "b", "c"]
     G = subtrees.to_core().apply(np.eye(5))
     for k, name in enumerate(taxonomy.classes):
         assert G[k, k] == by_name[name[0]] * (2 if "/" in name else 1)
-    for nothing in (make_coupling(taxonomy, "identity", "level", None), make_coupling(None, "auto", "level", None)):
+    for nothing in (make_coupling(taxonomy, "independent"), make_coupling(None, "auto")):
         assert nothing.to_core() is None
         assert nothing.by_name == {}
 
@@ -98,30 +98,33 @@ def test_variances_reach_their_nodes():
 def test_variances_of_functions_are_multiplied():
     taxonomy = Taxonomy.from_labels(["a/x", "a/y", "b"])
     factors = np.arange(1.0, taxonomy.n_nodes)
-    tree = make_coupling(taxonomy, "tree", "level", [2.0, 3.0])
+    tree = make_coupling(taxonomy, Tree(variances=[2.0, 3.0]))
     phi = paths(taxonomy)
     expected = phi @ np.diag(tree.variances * np.concatenate([[0.0], factors])) @ phi.T
     assert close(tree.times(factors).to_core().apply(np.eye(3)), expected)
-    flat = make_coupling(None, "auto", "level", None).times(np.array([1.0, 2.0, 4.0]))
+    flat = make_coupling(None, "auto").times(np.array([1.0, 2.0, 4.0]))
     assert close(flat.to_core().apply(np.eye(3)), np.diag([1.0, 2.0, 4.0]))
 
 
 @pytest.mark.parametrize(
-    ("taxonomy", "coupling", "variances", "message"),
+    ("taxonomy", "coupling", "message"),
     [
-        (None, "tree", None, "needs a taxonomy"),
-        (None, "auto", [1.0], "without one, set the kernel's variance"),
-        (True, "dense", None, r"coupling is 'dense', expected one of 'auto', 'identity', 'tree'"),
-        (True, "auto", [1.0], r"variances has shape \(1,\), expected a number or \(2,\) for: level 1, level 2"),
-        (True, "auto", [1.0, -1.0], "variances must be finite, at least 0"),
-        (True, "auto", [1.0, np.nan], "variances must be finite"),
-        (True, "auto", [0.0, 0.0], "not all 0"),
+        (None, "tree", "coupling='tree' needs a taxonomy; give one, or coupling='independent'"),
+        (None, Tree(), r"coupling=Tree\(\) needs a taxonomy"),
+        (None, LearnedCoupling(2, base="tree"), r"LearnedCoupling\(base='tree'\) needs a taxonomy"),
+        (None, Independent(variances=[1.0]), "without one, set the kernel's variance"),
+        (True, "dense", r"coupling is 'dense', expected one of 'auto', 'tree', 'independent', or Tree, Independent or"),
+        (True, LearnedCoupling(2, base="dense"), r"base is 'dense', expected one of .*Tree, Independent or None"),
+        (True, Tree(variances=[1.0]), r"variances has shape \(1,\), expected a number or \(2,\) for: level 1, level 2"),
+        (True, Tree(variances=[1.0, -1.0]), "variances must be finite, at least 0"),
+        (True, Tree(variances=[1.0, np.nan]), "variances must be finite"),
+        (True, Tree(variances=[0.0, 0.0]), "not all 0"),
     ],
 )
-def test_bad_arguments(taxonomy, coupling, variances, message):
+def test_bad_arguments(taxonomy, coupling, message):
     tree = Taxonomy.from_labels(["a/x", "a/y", "b"]) if taxonomy else None
     with pytest.raises(ValueError, match=message):
-        make_coupling(tree, coupling, "level", variances)
+        make_coupling(tree, coupling)
 
 
 def test_core_rejects_what_does_not_fit():

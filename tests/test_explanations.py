@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
 from taxolearn import KernelLogisticClassifier, Taxonomy, decisions
-from taxolearn.kernels import RBF
+from taxolearn.kernels import RBF, Linear
 
 LABELS = np.array(["a/x", "a/y", "b/x", "b/y", "c"])
 TREE = Taxonomy.from_labels(LABELS)
@@ -21,7 +21,7 @@ def data():
 
 
 def fitted(data, **options):
-    return KernelLogisticClassifier(hyperparameters="fixed", **options).fit(*data)
+    return KernelLogisticClassifier(Linear(), tuning=None, **options).fit(*data)
 
 
 def total(explanation):
@@ -118,4 +118,4 @@ def test_errors(data):
     with pytest.raises(ValueError, match="node: not in the taxonomy: 'nothing'"):
         fitted(data, taxonomy=TREE).explain(X[:3], "nothing")
     with pytest.raises(ValueError, match="linear model"):
-        KernelLogisticClassifier(RBF(2.0), hyperparameters="fixed").fit(X, y).explain(X)
+        KernelLogisticClassifier(RBF(2.0), tuning=None).fit(X, y).explain(X)

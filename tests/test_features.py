@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 import taxolearn
 from taxolearn import KernelLogisticClassifier
 from taxolearn.features import TableFeatures
+from taxolearn.kernels import Linear
 
 NAMES = ["red apples", "green apples", "red pears", "blue plums"]
 MORE = ["from the south", "", "in a box", "from the north"]
@@ -122,7 +123,7 @@ def test_errors(options, table, message):
 )
 def test_in_model_files(options, tmp_path):
     table = TABLE if options else NAMES
-    model = make_pipeline(TableFeatures(**options), KernelLogisticClassifier(hyperparameters="fixed"))
+    model = make_pipeline(TableFeatures(**options), KernelLogisticClassifier(Linear(), tuning=None))
     model.fit(table, ["a", "b", "a", "c"])
     taxolearn.save(model, tmp_path / "m.taxo", dtype="float64")
     loaded = taxolearn.load(tmp_path / "m.taxo")

@@ -25,7 +25,7 @@ def test_stratified(sizes, n_folds, seed):
     sizes = np.array(sizes)
     n_held = sizes[sizes > 1].sum()
     if n_held == 0:
-        with pytest.raises(ValueError, match='hyperparameters="fixed"'):
+        with pytest.raises(ValueError, match="tuning=None"):
             make_folds(y, len(sizes), n_folds, seed)
         return
     fold_of = make_folds(y, len(sizes), n_folds, seed)

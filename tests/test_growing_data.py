@@ -10,20 +10,20 @@ from sklearn.exceptions import ConvergenceWarning
 from trees import paths
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn import CrossValidation, KernelLogisticClassifier, Solver, Taxonomy, Tree
 from taxolearn.fitting.warm_start import _numbered, _row_keys
 from taxolearn.kernels import RBF, Linear
 
 LABELS = ["a/x", "a/y", "b/x", "b/y", "c"]
 TREE = Taxonomy.from_labels(LABELS)
 LARGER = Taxonomy.from_labels([*LABELS, "b/z"])
-TIGHT = {"tol": 1e-12, "precision": "double"}
+TIGHT = {"tol": 1e-12, "solver": Solver(precision="double")}
 WAYS = [
-    (Linear(1.0), {"state": "weights"}),
-    (Linear(1.0), {"state": "coefficients"}),
-    (Linear(1.0), {"state": "coefficients", "method": "ncg"}),
+    (Linear(1.0), {"solver": Solver(space="weights")}),
+    (Linear(1.0), {"solver": Solver(space="coefficients")}),
+    (Linear(1.0), {"solver": Solver(space="coefficients", method="ncg")}),
     (RBF(2.0, 3.0), {}),
-    (RBF(2.0, 3.0), {"rank": 50}),
+    (RBF(2.0, 3.0), {"solver": Solver(rank=50)}),
 ]
 
 
@@ -35,12 +35,12 @@ def problem(n=200, d=5, labels=LABELS, seed=0):
 
 
 def model(kernel, **parameters):
-    return KernelLogisticClassifier(kernel, hyperparameters="fixed", n_threads=1, **parameters)
+    return KernelLogisticClassifier(kernel, tuning=None, n_threads=1, **parameters)
 
 
 class TestMoreRows:
     @pytest.mark.parametrize(("kernel", "way"), WAYS)
-    @pytest.mark.parametrize("coupling", ["identity", "tree"])
+    @pytest.mark.parametrize("coupling", ["independent", "tree"])
     def test_the_same_model_in_fewer_products(self, kernel, way, coupling):
         X, y = problem(400)
         order = np.random.default_rng(1).permutation(400)  # rows are known by what they hold, not by their place
@@ -60,9 +60,20 @@ class TestMoreRows:
 
     def test_fewer_rows_and_other_values(self):
         X, y = problem()
-        for change in ({"kernel": Linear(3.0)}, {"sigma2": 0.0}, {"variances": [0.0, 1.0]}, {"coupling": "identity"}):
+        for change in (
+            {"kernel": Linear(3.0)},
+            {"intercept_variance": 0.0},
+            {"coupling": Tree(variances=[0.0, 1.0])},
+            {"coupling": "independent"},
+        ):
             for state in ("weights", "coefficients"):
-                fitted = model(Linear(1.0), taxonomy=TREE, warm_start=True, state=state, **TIGHT).fit(X, y)
+                fitted = model(
+                    Linear(1.0),
+                    taxonomy=TREE,
+                    warm_start=True,
+                    tol=1e-12,
+                    solver=Solver(precision="double", space=state),
+                ).fit(X, y)
                 fitted.set_params(**change).fit(X[:150], y[:150])
                 cold = clone(fitted).set_params(warm_start=False).fit(X[:150], y[:150])
                 np.testing.assert_allclose(fitted.predict_proba(X), cold.predict_proba(X), atol=1e-5)
@@ -115,7 +126,7 @@ class TestMoreRows:
         order = np.random.default_rng(0).permutation(len(news20.y))
         X, y = news20.X[order], news20.y[order]
         old = int(len(y) / 1.1)
-        settings = {"hyperparameters": "fixed", "tol": 1e-4, "n_threads": 2}
+        settings = {"tuning": None, "tol": 1e-4, "n_threads": 2}
         cold = KernelLogisticClassifier(Linear(5.0), **settings).fit(X, y).result_
         warm = KernelLogisticClassifier(Linear(5.0), warm_start=True, **settings).fit(X[:old], y[:old])
         assert warm.fit(X, y).result_.products <= 0.75 * cold.products
@@ -141,7 +152,7 @@ class TestLearning:
             ({}, lambda X: 100 * X),
             ({}, lambda X: X[:, :3]),
             ({"kernel": RBF(30.0)}, lambda X: X),
-            ({"sigma2": 5.0}, lambda X: X),
+            ({"intercept_variance": 5.0}, lambda X: X),
         ],
         ids=["other scale", "other features", "other kernel", "other start"],
     )
@@ -156,14 +167,14 @@ class TestLearning:
         X, y = problem(200)
         path = tmp_path / "checkpoint"
         warm = KernelLogisticClassifier(warm_start=True, n_threads=1).fit(X, y)
-        KernelLogisticClassifier(checkpoint=path, n_threads=1).fit(X, y)
+        KernelLogisticClassifier(n_threads=1, tuning=CrossValidation(checkpoint=path)).fit(X, y)
         with pytest.raises(ValueError, match="checkpoint"):
             warm.set_params(checkpoint=path).fit(X, y)
 
 
 class TestNewClasses:
     @pytest.mark.parametrize(("kernel", "way"), WAYS[:4])
-    @pytest.mark.parametrize("coupling", ["identity", "tree"])
+    @pytest.mark.parametrize("coupling", ["independent", "tree"])
     def test_a_new_leaf_with_examples(self, kernel, way, coupling):
         X, y = problem(300, labels=[*LABELS, "b/z"])
         known = y != "b/z"
@@ -174,11 +185,15 @@ class TestNewClasses:
         assert warm.classes_.tolist() == cold.classes_.tolist()
         np.testing.assert_allclose(warm.predict_proba(X), cold.predict_proba(X), atol=1e-5)
 
-    @pytest.mark.parametrize("way", [{"state": "weights"}, {"state": "coefficients"}])
-    def test_it_starts_from_the_function_of_its_parent(self, way):
+    @pytest.mark.parametrize("space", ["weights", "coefficients"])
+    def test_it_starts_from_the_function_of_its_parent(self, space):
         """Seen with no iteration at all: the new leaf has the sum of the functions above it."""
         X, y = problem()
-        fitted = model(Linear(1.0), taxonomy=TREE, warm_start=True, sigma2=0.0, **TIGHT, **way).fit(X, y)
+        fitted = (
+            model(Linear(1.0), taxonomy=TREE, warm_start=True, intercept_variance=0.0, **TIGHT)
+            .set_params(solver__space=space)
+            .fit(X, y)
+        )
         before = dict(zip(fitted.classes_, fitted.coef_, strict=True))
         alike = np.linalg.lstsq(*self.nodes(before), rcond=None)[0]  # of least norm, as the prior has it
         fitted.set_params(taxonomy=LARGER, max_iter=0)
@@ -215,11 +230,11 @@ class TestClassesWithoutExamples:
         siblings = np.setdiff1d(data.taxonomy.leaves(data.taxonomy.parent(unseen)), [unseen])
         train = (np.arange(len(y)) < 600) & (y != unseen)
         shares = {}
-        for coupling in ("tree", "identity"):
+        for coupling in ("tree", "independent"):
             fitted = model(Linear(1.0), taxonomy=data.taxonomy, coupling=coupling).fit(X[train], y[train])
             column = fitted.classes_.tolist().index(unseen)
             proba = fitted.predict_proba(X[600:])[:, column]
             own, near = y[600:] == unseen, np.isin(y[600:], siblings)
             shares[coupling] = [proba[rows].mean() for rows in (own, near, ~(own | near))]
         assert shares["tree"][0] > shares["tree"][1] > 3 * shares["tree"][2]
-        assert shares["tree"][0] > 2 * shares["identity"][0]
+        assert shares["tree"][0] > 2 * shares["independent"][0]

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from trees import Hierarchical, random_taxonomy
 
-from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn import Independent, KernelLogisticClassifier, Solver, Taxonomy, Tree
 from taxolearn.kernels import Linear
 
 LABELS = ["a/x", "a/y", "a/z", "b/x", "b/y", "c"]
@@ -30,7 +30,7 @@ def problem(seed=0, n=80, d=6, labels=LABELS):
 
 def model(**options):
     return KernelLogisticClassifier(
-        Linear(variance=0.7), **({"sigma2": 0.5, "tol": 1e-9} | options), hyperparameters="fixed"
+        Linear(variance=0.7), **{"intercept_variance": 0.5, "tol": 1e-9} | options, tuning=None
     )
 
 
@@ -43,7 +43,7 @@ def test_minimum_and_certificate(method, state, sparse):
     X, y, taxonomy = problem()
     weights = np.random.default_rng(1).integers(0, 3, size=len(y)).astype(float)
     variances = np.array([2.0, 0.5])
-    fitted = model(taxonomy=taxonomy, variances=variances, method=method, state=state)
+    fitted = model(taxonomy=taxonomy, coupling=Tree(variances=variances), solver=Solver(method=method, space=state))
     fitted.fit(sp.csr_array(X) if sparse else X, y, sample_weight=weights)
     v = 0.7 * variances[taxonomy.depths - 1]
     oracle = Hierarchical(X, taxonomy.leaf_index(y), taxonomy, v, 0.5, weights)
@@ -68,7 +68,7 @@ def test_random_trees(seed):
     X = rng.standard_normal((60, 5))
     y = rng.choice(taxonomy.classes[: 1 + taxonomy.n_classes // 2], size=60)  # the other classes are never seen
     v = rng.gamma(1.0, size=taxonomy.n_nodes - 1)
-    fitted = model(taxonomy=taxonomy, tying="node", variances=v).fit(X, y)
+    fitted = model(taxonomy=taxonomy, coupling=Tree(tying="node", variances=v)).fit(X, y)
     oracle = Hierarchical(X, taxonomy.leaf_index(y), taxonomy, 0.7 * np.concatenate([[0.0], v]), 0.5)
     minimum = oracle.value_and_gradient(oracle.optimum())[0]
     assert minimum - 1e-9 <= fitted.result_.objective <= minimum + fitted.result_.gap + 1e-7
@@ -78,9 +78,9 @@ def test_random_trees(seed):
 def test_no_inner_variance_is_the_flat_model():
     X, y, taxonomy = problem(labels=[label for label in LABELS if "/" in label])
     flat = model().fit(X, y)
-    tree = model(taxonomy=taxonomy, variances=[0.0, 1.0]).fit(X, y)
-    identity = model(taxonomy=taxonomy, coupling="identity").fit(X, y)
-    scaled = model(taxonomy=taxonomy, coupling="identity", tying="subtree", variances=[1.0, 1.0]).fit(X, y)
+    tree = model(taxonomy=taxonomy, coupling=Tree(variances=[0.0, 1.0])).fit(X, y)
+    identity = model(taxonomy=taxonomy, coupling="independent").fit(X, y)
+    scaled = model(taxonomy=taxonomy, coupling=Independent(tying="subtree", variances=[1.0, 1.0])).fit(X, y)
     for other in (tree, identity, scaled):
         assert np.allclose(flat.predict_proba(X), other.predict_proba(X), atol=1e-4)
     assert identity.result_.objective == flat.result_.objective
@@ -89,13 +89,13 @@ def test_no_inner_variance_is_the_flat_model():
 def test_identity_with_variances_of_classes():
     """Two subtrees with variances of their own are the flat model on features scaled class by class."""
     X, y, taxonomy = problem()
-    fitted = model(taxonomy=taxonomy, coupling="identity", tying="subtree", variances=[1.0, 2.0, 3.0]).fit(X, y)
+    fitted = model(taxonomy=taxonomy, coupling=Independent(tying="subtree", variances=[1.0, 2.0, 3.0])).fit(X, y)
     groups, names = taxonomy.groups("subtree")
     v = np.where(np.arange(taxonomy.n_nodes) >= taxonomy.n_inner, 0.7 * np.array([1.0, 2.0, 3.0])[groups], 0.0)
     oracle = Hierarchical(X, taxonomy.leaf_index(y), taxonomy, v, 0.5)
     minimum = oracle.value_and_gradient(oracle.optimum())[0]
     assert fitted.result_.objective == pytest.approx(minimum, rel=1e-8)
-    assert fitted.hyperparameters_["variances"] == dict(zip(names, [1.0, 2.0, 3.0], strict=True))
+    assert fitted.hyperparameters_.variances == dict(zip(names, [1.0, 2.0, 3.0], strict=True))
 
 
 def test_names_and_order_of_the_tree_do_not_matter():
@@ -128,7 +128,7 @@ def test_labels_on_inner_nodes_have_leaves_of_their_own():
     rng = np.random.default_rng(0)
     y = np.array(["a", "b", "a1", "a2"] * 10)
     X = rng.standard_normal((40, 3)) + 3 * np.eye(4)[:, :3][np.arange(40) % 4]
-    fitted = model(taxonomy=taxonomy, inner_labels="own").fit(X, y)
+    fitted = model(taxonomy=taxonomy, labels="own").fit(X, y)
     assert fitted.classes_.tolist() == ["a", "a1", "a2", "b"]
     assert fitted.taxonomy_.path("a") == ["a/*", "a"]
     assert fitted.score(X, y) > 0.7
@@ -161,7 +161,7 @@ def test_decisions_in_blocks(monkeypatch):
     X, y, taxonomy = problem()
     fitted = model(taxonomy=taxonomy).fit(X, y)
     whole = {loss: fitted.decide(X, loss) for loss in ("zero-one", "taxo", "parent")}
-    monkeypatch.setattr("taxolearn.estimators.kernel_logistic._BATCH", 50)
+    monkeypatch.setattr("taxolearn.estimators.base._BATCH", 50)
     for loss, expected in whole.items():
         assert np.array_equal(fitted.decide(sp.csr_array(X), loss), expected)
 
@@ -191,20 +191,22 @@ def test_integer_labels():
 def test_warm_start_and_threads():
     X, y, taxonomy = problem(n=400)
     for state in ("weights", "coefficients"):
-        cold = model(taxonomy=taxonomy, state=state, n_threads=1).fit(X, y)
-        two = model(taxonomy=taxonomy, state=state, n_threads=2).fit(X, y)
+        cold = model(taxonomy=taxonomy, n_threads=1, solver=Solver(space=state)).fit(X, y)
+        two = model(taxonomy=taxonomy, n_threads=2, solver=Solver(space=state)).fit(X, y)
         assert np.array_equal(cold.coef_, two.coef_)
-        warm = model(taxonomy=taxonomy, state=state, warm_start=True, tol=1e-6).fit(X, y)
+        warm = model(taxonomy=taxonomy, warm_start=True, tol=1e-6, solver=Solver(space=state)).fit(X, y)
         first = warm.n_iter_
         assert 2 * warm.fit(X, y).n_iter_ <= first
 
 
 def test_scikit_learn_takes_it_everywhere():
     X, y, taxonomy = problem(n=200)
-    estimator = KernelLogisticClassifier(taxonomy=taxonomy, hyperparameters="fixed")
+    estimator = KernelLogisticClassifier(Linear(), taxonomy=taxonomy, coupling=Tree(), tuning=None)
     assert clone(estimator).taxonomy == taxonomy
     pipeline = make_pipeline(StandardScaler(), estimator)
-    search = GridSearchCV(pipeline, {"kernellogisticclassifier__variances": [[1.0, 0.1], [0.1, 1.0]]}, cv=3).fit(X, y)
+    search = GridSearchCV(
+        pipeline, {"kernellogisticclassifier__coupling__variances": [[1.0, 0.1], [0.1, 1.0]]}, cv=3
+    ).fit(X, y)
     fitted = search.best_estimator_[-1]
     for twin in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
         assert np.array_equal(twin.predict_node_proba(X), fitted.predict_node_proba(X))
@@ -239,9 +241,9 @@ def test_one_seen_class_is_enough_with_a_tree():
         ({"taxonomy": "tree.txt"}, TypeError, r"taxonomy must be a taxolearn.Taxonomy or None, got str"),
         ({"taxonomy": None, "coupling": "tree"}, ValueError, "needs a taxonomy"),
         ({"coupling": "full"}, ValueError, "coupling is 'full'"),
-        ({"tying": "depth"}, ValueError, "tying"),
-        ({"variances": [1.0, 2.0, 3.0]}, ValueError, r"variances has shape \(3,\)"),
-        ({"variances": "large"}, ValueError, "variances is 'large', expected a number or 2 of them"),
+        ({"coupling": Tree(tying="depth")}, ValueError, "tying"),
+        ({"coupling": Tree(variances=[1.0, 2.0, 3.0])}, ValueError, r"variances has shape \(3,\)"),
+        ({"coupling": Tree(variances="large")}, ValueError, "variances is 'large', expected a number or 2 of them"),
         ({"coupling": np.eye(3)}, ValueError, "coupling is"),
         ({"taxonomy": Taxonomy.from_labels(["a/x", "a/y"])}, ValueError, "b/x"),
     ],

@@ -16,22 +16,22 @@ from taxolearn import _core
 
 # Fits that would take minutes: an accuracy that is never reached, or a kernel matrix of many rows to be stored.
 PROBLEMS = {
-    "coefficients": "X, settings = rows(20000, 5000, 40), dict(state='coefficients', tol=1e-30, precision='double')",
-    "weights": "X, settings = rows(20000, 5000, 40), dict(state='weights', tol=1e-30, precision='double')",
-    "newton": "X, settings = rows(20000, 5000, 40), dict(method='newton', tol=1e-30, precision='double')",
-    "stored": "X, settings = rows(6000, 20000, 800), dict(state='coefficients', precision='double')",
-    "filling": "X, settings = generator.standard_normal((20000, 300)), dict(kernel=RBF(20.0))",
-    "gram": "X, settings = generator.standard_normal((3000, 5)), dict(kernel=RBF(), tol=1e-30, precision='double')",
-    "tiled": "X, settings = generator.standard_normal((30000, 20)), dict(kernel=RBF(5.0), algorithm='tiled')",
-    "low_rank": "X, settings = generator.standard_normal((50000, 50)), dict(kernel=RBF(10.0), rank=4000)",
-    "exact": "X, settings = generator.standard_normal((3000, 5)), dict(kernel=RBF(), method='exact')",
+    "coefficients": "X, way, tol = rows(20000, 5000, 40), Solver(space='coefficients', precision='double'), 1e-30",
+    "weights": "X, way, tol = rows(20000, 5000, 40), Solver(space='weights', precision='double'), 1e-30",
+    "newton": "X, way, tol = rows(20000, 5000, 40), Solver('newton', precision='double'), 1e-30",
+    "stored": "X, way = rows(6000, 20000, 800), Solver(space='coefficients', precision='double')",
+    "filling": "X, kernel = generator.standard_normal((20000, 300)), RBF(20.0)",
+    "gram": "X, kernel, way, tol = generator.standard_normal((3000, 5)), RBF(), Solver(precision='double'), 1e-30",
+    "tiled": "X, kernel, way = generator.standard_normal((30000, 20)), RBF(5.0), Solver(products='tiled')",
+    "low_rank": "X, kernel, way = generator.standard_normal((50000, 50)), RBF(10.0), Solver(rank=4000)",
+    "exact": "X, kernel, way = generator.standard_normal((3000, 5)), RBF(), 'exact'",
 }
 INTERRUPT = """
     import os, signal, sys, threading, time
     import numpy as np
     import scipy.sparse as sp
-    from taxolearn import KernelLogisticClassifier
-    from taxolearn.kernels import RBF
+    from taxolearn import KernelLogisticClassifier, Solver
+    from taxolearn.kernels import RBF, Linear
 
     generator = np.random.default_rng(0)
 
@@ -40,7 +40,9 @@ INTERRUPT = """
         values = generator.standard_normal(n * per_row)
         return sp.csr_array((values, indices, np.arange(n + 1) * per_row), shape=(n, d))
 
+    kernel, way, tol = Linear(), "auto", 1e-6
     {problem}
+    settings = dict(tol=tol, solver=way, tuning=None, max_iter=10**6, n_threads={threads})
     y = np.arange(X.shape[0]) % 50
     sent = []
 
@@ -52,11 +54,11 @@ INTERRUPT = """
     timer.start()
     begin = time.perf_counter()
     try:
-        KernelLogisticClassifier(max_iter=10**6, n_threads={threads}, hyperparameters="fixed", **settings).fit(X, y)
+        KernelLogisticClassifier(kernel, **settings).fit(X, y)
         print("ended after", time.perf_counter() - begin)
     except KeyboardInterrupt:
         print("interrupted", time.perf_counter() - sent[0])
-    model = KernelLogisticClassifier(hyperparameters="fixed").fit(np.eye(4), [0, 1, 2, 3])
+    model = KernelLogisticClassifier(tuning=None).fit(np.eye(4), [0, 1, 2, 3])
     print("second", model.predict(np.eye(4)).tolist())
 """
 
@@ -81,7 +83,7 @@ def test_one_thread_uses_one_processor(run_python):
 
         X = np.random.default_rng(0).standard_normal((4000, 200))
         y = np.arange(4000) % 20
-        model = KernelLogisticClassifier(n_threads=1, tol=1e-9, hyperparameters="fixed")
+        model = KernelLogisticClassifier(n_threads=1, tol=1e-9, tuning=None)
         cpu, wall = time.process_time(), time.perf_counter()
         for _ in range(3):
             model.fit(X, y).predict_proba(X)
@@ -93,6 +95,16 @@ def test_one_thread_uses_one_processor(run_python):
 
 class CallbackError(Exception):
     pass
+
+
+def fit_by_core(X, progress, **settings):
+    return _core.fit(
+        X=X,
+        likelihood=_core.Softmax(X[:, :4].argmax(axis=1).astype(np.int32), 4),
+        prior=_core.Prior(kernels=[_core.LinearKernel(1.0)], intercept_variance=1.0),
+        settings=_core.FitSettings(**settings),
+        progress=progress,
+    )
 
 
 @pytest.mark.parametrize("state", ["coefficients", "weights"])
@@ -109,17 +121,13 @@ def test_exception_of_the_progress_callback_comes_through(state, method, iterati
             raise CallbackError("as asked")
 
     with pytest.raises(CallbackError, match="as asked"):
-        _core.fit_linear(
-            X=X,
-            targets=(X[:, :4].argmax(axis=1)).astype(np.int32),
-            n_classes=4,
-            variance=1.0,
-            sigma2=1.0,
-            method=method,
-            state="auto" if method == "newton" else state,
+        fit_by_core(
+            X,
+            progress,
+            method=_core.Method[method],
+            space=_core.Space["auto" if method == "newton" else state],
             tol=1e-12,
             max_iter=3,  # so that the second case raises after the last iteration
-            progress=progress,
         )
     assert [values[0] for values in seen] == list(range(1, iteration + 1))
 
@@ -128,22 +136,14 @@ def test_exception_of_the_progress_callback_comes_through(state, method, iterati
 def test_progress_tells_every_iteration(method):
     X = np.random.default_rng(0).standard_normal((300, 20))
     seen = []
-    outcome = _core.fit_linear(
-        X=X,
-        targets=(X[:, :4].argmax(axis=1)).astype(np.int32),
-        n_classes=4,
-        variance=1.0,
-        sigma2=1.0,
-        method=method,
-        progress=lambda *values: seen.append(values),
-    )
+    outcome = fit_by_core(X, lambda *values: seen.append(values), method=_core.Method[method])
     iterations, products, objectives, gaps, seconds = map(np.array, zip(*seen, strict=True))
-    np.testing.assert_array_equal(iterations, np.arange(1, outcome["iterations"] + 1))
+    np.testing.assert_array_equal(iterations, np.arange(1, outcome.iterations + 1))
     assert (np.diff(products) > 0).all()
-    assert products[-1] <= outcome["products"]
+    assert products[-1] <= outcome.products
     assert (np.diff(objectives) <= 0).all()
-    assert objectives[-1] == pytest.approx(outcome["objective"], rel=1e-9)
-    assert gaps[-1] == pytest.approx(outcome["relative_gap"], rel=1e-2)
+    assert objectives[-1] == pytest.approx(outcome.objective, rel=1e-9)
+    assert gaps[-1] == pytest.approx(outcome.relative_gap, rel=1e-2)
     assert (np.diff(seconds) >= 0).all()
 
 
@@ -154,7 +154,7 @@ SHORT_FIT = """
 
     X = np.random.default_rng(0).standard_normal((300, 20))
     y = X[:, :4].argmax(axis=1)
-    print(KernelLogisticClassifier(verbose=int(sys.argv[1]), hyperparameters="fixed").fit(X, y).n_iter_)
+    print(KernelLogisticClassifier(verbose=int(sys.argv[1]), tuning=None).fit(X, y).n_iter_)
 """
 
 

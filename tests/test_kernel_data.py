@@ -33,13 +33,13 @@ def error(model, X, y):
 def test_satimage_shared_and_own_kernels(satimage):
     X, y, X_test, y_test = satimage
     kernel = RBF(length_scale=0.2**-0.5, variance=100.0)
-    options = {"sigma2": 16.0, "tol": 1e-4}
-    tied = KernelLogisticClassifier(kernel, **options, hyperparameters="fixed").fit(X, y)
+    options = {"intercept_variance": 16.0, "tol": 1e-4}
+    tied = KernelLogisticClassifier(kernel, **options, tuning=None).fit(X, y)
     assert tied.result_.status == "converged"
     assert tied.result_.relative_gap <= 1e-4
     assert tied.result_.products <= 90
     assert error(tied, X_test, y_test) == pytest.approx(7.95, abs=0.1)
-    own = KernelLogisticClassifier(PerClass(kernel), **options, hyperparameters="fixed").fit(X, y)
+    own = KernelLogisticClassifier(PerClass(kernel), **options, tuning=None).fit(X, y)
     assert len(own.expansions_) == 6
     assert own.result_.products <= 90
     assert error(own, X_test, y_test) == pytest.approx(7.95, abs=0.1)
@@ -51,7 +51,7 @@ def test_satimage_shared_and_own_kernels(satimage):
 def test_usps(data_dir):
     X, y, X_test, y_test = load(data_dir / "usps", ("zip.train.gz", "zip.test.gz"), 0)
     model = KernelLogisticClassifier(
-        RBF(length_scale=0.0165**-0.5, variance=10000.0), sigma2=16.0, tol=1e-3, hyperparameters="fixed"
+        RBF(length_scale=0.0165**-0.5, variance=10000.0), intercept_variance=16.0, tol=1e-3, tuning=None
     )
     model.fit(X, y)
     assert model.result_.status == "converged"

@@ -15,7 +15,7 @@ from sklearn.gaussian_process import kernels as process_kernels
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score, train_test_split
 
-from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn import KernelLogisticClassifier, Solver, Taxonomy, Tree
 from taxolearn.kernels import (
     RBF,
     Cosine,
@@ -45,7 +45,7 @@ def random_problem(n, C, seed, d=4):
 
 
 def model(kernel, **options):
-    return KernelLogisticClassifier(kernel, **({"tol": 1e-9} | options), hyperparameters="fixed")
+    return KernelLogisticClassifier(kernel, **{"tol": 1e-9} | options, tuning=None)
 
 
 def phi_and_dual(K, alpha, y, weights):
@@ -67,9 +67,9 @@ def test_exact_and_iterative_agree(n, C, own):
     kernel = {c: RBF(1.0 + 0.3 * c, 1.0 + c) for c in range(C)} if own else RBF(1.5, 4.0)
     weights = np.random.default_rng(1).gamma(2.0, size=n)
     X_new, _ = random_problem(100, C, seed=9)
-    options = {"sigma2": 2.0, "tol": 1e-12, "precision": "double", "max_iter": 5000}
-    exact = model(kernel, method="exact", **options).fit(X, y, weights)
-    iterative = model(kernel, method="lbfgs", **options).fit(X, y, weights)
+    options = {"intercept_variance": 2.0, "tol": 1e-12, "max_iter": 5000}
+    exact = model(kernel, **options, solver=Solver("exact", precision="double")).fit(X, y, weights)
+    iterative = model(kernel, **options, solver=Solver("lbfgs", precision="double")).fit(X, y, weights)
     assert exact.result_.method == "exact"
     assert exact.result_.iterations < 30
     for fitted in (exact, iterative):
@@ -84,7 +84,7 @@ def test_the_certificate_is_that_of_dense_algebra():
     X, y = random_problem(n, C, seed=3)
     weights = np.random.default_rng(1).gamma(2.0, size=n)
     kernel = RBF(1.5, 4.0)
-    fitted = model(kernel, sigma2=2.0, tol=1e-3).fit(X, y, weights)
+    fitted = model(kernel, intercept_variance=2.0, tol=1e-3).fit(X, y, weights)
     K = np.kron(np.eye(C), matrix(kernel, X, X) + 2.0)
     (expansion,) = fitted.expansions_
     phi, dual = phi_and_dual(K, expansion.coefficients, y, weights)
@@ -114,10 +114,12 @@ def test_kernels_and_algorithms_tell_the_same_story(iris, kernel, algorithm):
     reference = model(Precomputed(), tol=1e-10).fit(matrix(kernel, X, X), y)
     expected = reference.predict_proba(matrix(kernel, X_test, X))
     for form in (np.asarray, sp.csr_matrix, lambda A: A.astype(np.float32)):
-        options = {"rank": len(X)} if algorithm == "low_rank" else {}
+        rank = len(X) if algorithm == "low_rank" else None
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            fitted = model(kernel, algorithm=algorithm, tol=1e-10, precision="double", **options).fit(form(X), y)
+            fitted = model(kernel, tol=1e-10, solver=Solver(products=algorithm, rank=rank, precision="double")).fit(
+                form(X), y
+            )
         assert fitted.result_.algorithm == algorithm
         assert np.abs(fitted.predict_proba(form(X_test)) - expected).max() < 1e-5
     assert fitted.score(X_test, y_test) > 0.8
@@ -144,7 +146,7 @@ def test_functions_of_scikit_learn(iris):
     assert single.result_.status == "converged"
     with pytest.raises(TypeError, match="complex"):
         model(lambda A, B: (A @ B.T).astype(complex)).fit(X, y)
-    low = model(lambda A, B: 3.0 * rbf_kernel(A, B, gamma=0.125), rank=40).fit(X, y)
+    low = model(lambda A, B: 3.0 * rbf_kernel(A, B, gamma=0.125), solver=Solver(rank=40)).fit(X, y)
     assert low.result_.ranks == (40,)
     assert np.abs(low.predict_proba(X_test) - ours.predict_proba(X_test)).max() < 0.05
 
@@ -153,10 +155,10 @@ def test_linear_by_any_algorithm(iris):
     X, X_test, y, _ = iris
     expected = model(Linear(2.0)).fit(X, y).predict_proba(X_test)
     for algorithm in ("gram", "tiled", "low_rank"):
-        fitted = model(Linear(2.0), algorithm=algorithm).fit(X, y)
+        fitted = model(Linear(2.0), solver=Solver(products=algorithm)).fit(X, y)
         assert not hasattr(fitted, "coef_")
         assert np.abs(fitted.predict_proba(X_test) - expected).max() < 1e-4
-    exact = model(Linear(2.0), method="exact").fit(X, y)
+    exact = model(Linear(2.0), solver="exact").fit(X, y)
     assert np.allclose(exact.predict_proba(X_test), expected, atol=1e-4)
     assert exact.coef_.shape == (3, 4)
 
@@ -175,12 +177,12 @@ def test_own_kernels(iris):
     kernels = {"a": RBF(1.0, 2.0), "b": RBF(1.0, 5.0), "c": Matern(2.0, 1.5)}
     by_mapping = model(kernels).fit(X, y)
     assert len(by_mapping.expansions_) == 2
-    assert by_mapping.hyperparameters_["kernels"] == kernels
+    assert by_mapping.hyperparameters_.kernels == kernels
     by_list = model(list(kernels.values())).fit(X, y)
     assert np.allclose(by_list.predict_proba(X_test), by_mapping.predict_proba(X_test))
-    exact = model(kernels, method="exact").fit(X, y)
+    exact = model(kernels, solver="exact").fit(X, y)
     assert np.abs(exact.predict_proba(X_test) - by_mapping.predict_proba(X_test)).max() < 1e-5
-    low = model(kernels, rank=50).fit(X, y)
+    low = model(kernels, solver=Solver(rank=50)).fit(X, y)
     assert len(low.result_.ranks) == 2
     assert np.abs(low.predict_proba(X_test) - by_mapping.predict_proba(X_test)).max() < 0.05
     # Different variances without different correlations are a coupling of one kernel.
@@ -192,27 +194,29 @@ def test_own_kernels_of_nodes_and_groups():
     X, y = random_problem(90, 4, seed=5)
     labels = np.array(["p/a", "p/b", "q/a", "q/b"])[y]
     tree = Taxonomy.from_labels(labels)
-    shared = model(RBF(1.5, 2.0), taxonomy=tree, variances=[2.0, 0.5]).fit(X, labels)
+    shared = model(RBF(1.5, 2.0), taxonomy=tree, coupling=Tree(variances=[2.0, 0.5])).fit(X, labels)
     expected = shared.predict_proba(X)
     same = [
-        model(PerNode(RBF(1.5, 2.0)), taxonomy=tree, variances=[2.0, 0.5]),
-        model(PerGroup(RBF(1.5, 2.0)), taxonomy=tree, variances=[2.0, 0.5]),
+        model(PerNode(RBF(1.5, 2.0)), taxonomy=tree, coupling=Tree(variances=[2.0, 0.5])),
+        model(PerGroup(RBF(1.5, 2.0)), taxonomy=tree, coupling=Tree(variances=[2.0, 0.5])),
         model({"level 1": RBF(1.5, 4.0), "level 2": RBF(1.5, 1.0)}, taxonomy=tree),
         model({name: RBF(1.5, 1.0 if "/" in name else 4.0) for name in tree.names[1:]}, taxonomy=tree),
-        model(PerNode(RBF(1.5, 2.0)), taxonomy=tree, variances=[2.0, 0.5], rank=90),
+        model(PerNode(RBF(1.5, 2.0)), taxonomy=tree, coupling=Tree(variances=[2.0, 0.5]), solver=Solver(rank=90)),
     ]
     for other in same:
         assert np.abs(other.fit(X, labels).predict_proba(X) - expected).max() < 1e-4
     assert len(same[0].expansions_) == 6
     # Two kernels: the same as one dense covariance of all classes.
-    own = model({"level 1": RBF(3.0, 2.0), "level 2": RBF(1.0, 0.7)}, taxonomy=tree, sigma2=1.5).fit(X, labels)
+    own = model({"level 1": RBF(3.0, 2.0), "level 2": RBF(1.0, 0.7)}, taxonomy=tree, intercept_variance=1.5).fit(
+        X, labels
+    )
     subtree = np.kron(np.eye(2), np.ones((2, 2)))
     K = 2.0 * np.kron(subtree, matrix(RBF(3.0), X, X)) + np.kron(np.eye(4), 0.7 * matrix(RBF(1.0), X, X) + 1.5)
     u = own.decision_function(X)
     target = np.eye(4)[np.searchsorted(own.classes_, labels)]
     alpha = target - softmax(u, axis=1)  # at the minimum
     assert np.allclose((K @ alpha.T.ravel()).reshape(4, -1).T, u, atol=1e-3)
-    flat = model(PerGroup({"level 2": RBF(1.0)}), taxonomy=tree, coupling="identity").fit(X, labels)
+    flat = model(PerGroup({"level 2": RBF(1.0)}), taxonomy=tree, coupling="independent").fit(X, labels)
     assert np.allclose(flat.predict_proba(X), model(RBF(1.0)).fit(X, labels).predict_proba(X), atol=1e-5)
 
 
@@ -223,16 +227,16 @@ def test_memory_limit_chooses_and_is_explained(iris):
     assert "within memory_limit" in stored.result_.reason
     assert stored.result_.method == "lbfgs"
     assert stored.result_.reason.startswith("lbfgs, because the vectors")
-    tiled = model(RBF(1.5), memory_limit="1 KB").fit(X, y)
+    tiled = model(RBF(1.5), solver=Solver(memory_limit="1 KB")).fit(X, y)
     assert tiled.result_.algorithm == "tiled"
     assert tiled.result_.method == "ncg"
     assert "more than memory_limit" in tiled.result_.reason
     assert np.abs(tiled.predict_proba(X_test) - stored.predict_proba(X_test)).max() < 1e-5
     with pytest.raises(ValueError, match="memory_limit"):
-        model(RBF(1.5), method="exact", memory_limit=1e4).fit(X, y)
+        model(RBF(1.5), solver=Solver(method="exact", memory_limit=1e4)).fit(X, y)
     with pytest.raises(ValueError, match=r"rank 50 takes 54 kB for 90 rows, more than memory_limit \(20 kB\)"):
-        model(RBF(1.5), rank=50, memory_limit="20 kB").fit(X, y)
-    cut = model(RBF(1.5), rank_tolerance=0.0, memory_limit="20 kB").fit(X, y).result_
+        model(RBF(1.5), solver=Solver(rank=50, memory_limit="20 kB")).fit(X, y)
+    cut = model(RBF(1.5), solver=Solver(rank_tolerance=0.0, memory_limit="20 kB")).fit(X, y).result_
     assert cut.ranks == (18,)
     assert "memory_limit ended the rank at 18" in cut.reason
 
@@ -248,9 +252,9 @@ def test_expansions_tell_the_whole_model():
     flat = {name: RBF(1.0 + k, 2.0 + k) for k, name in enumerate(sorted(set(labels)))}
     for fitted in (
         model(RBF(1.5, 3.0), taxonomy=tree).fit(X, labels),
-        model(RBF(1.5, 3.0), taxonomy=tree, rank=20).fit(X, labels),
+        model(RBF(1.5, 3.0), taxonomy=tree, solver=Solver(rank=20)).fit(X, labels),
         model(lambda A, B: rbf_kernel(A, B, gamma=0.5), taxonomy=tree).fit(X, labels),
-        model(kernels, taxonomy=tree, variances=[2.0, 0.5]).fit(X, labels),
+        model(kernels, taxonomy=tree, coupling=Tree(variances=[2.0, 0.5])).fit(X, labels),
         model(flat).fit(X, labels),
         model(list(flat.values())).fit(X, labels),
     ):
@@ -270,32 +274,29 @@ def test_exact_steps_finish_what_iterations_do_not():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 2))
     y = rng.integers(3, size=200)
-    fitted = KernelLogisticClassifier(RBF(1.0, 1e4), hyperparameters="fixed").fit(X, y)
+    fitted = KernelLogisticClassifier(RBF(1.0, 1e4), tuning=None).fit(X, y)
     assert fitted.result_.status == "converged"
     assert fitted.result_.method == "exact"
     assert "exact, because lbfgs was at a relative gap of" in fitted.result_.reason
     with pytest.warns(ConvergenceWarning, match="Raise max_iter"):
-        assert (
-            KernelLogisticClassifier(RBF(1.0, 1e4), max_iter=50, hyperparameters="fixed").fit(X, y).result_.method
-            == "lbfgs"
-        )
+        assert KernelLogisticClassifier(RBF(1.0, 1e4), max_iter=50, tuning=None).fit(X, y).result_.method == "lbfgs"
 
 
 def test_a_kernel_of_rank_zero(iris):
     X, X_test, y, _ = iris
     for kernel in (Cosine(), Polynomial(2, offset=0.0), PerClass(Cosine())):
         for form in (np.asarray, sp.csr_matrix):
-            fitted = model(kernel, rank=5).fit(form(0 * X), y)
+            fitted = model(kernel, solver=Solver(rank=5)).fit(form(0 * X), y)
             assert np.allclose(fitted.predict_proba(form(0 * X_test)), 1 / 3, atol=0.02)
 
 
 def test_rank_and_tolerance(iris):
     X, _, y, _ = iris
-    assert model(RBF(1.5), rank=12).fit(X, y).result_.ranks == (12,)
-    loose = model(RBF(1.5), rank_tolerance=0.1).fit(X, y).result_.ranks[0]
-    tight = model(RBF(1.5), rank_tolerance=1e-4).fit(X, y).result_.ranks[0]
+    assert model(RBF(1.5), solver=Solver(rank=12)).fit(X, y).result_.ranks == (12,)
+    loose = model(RBF(1.5), solver=Solver(rank_tolerance=0.1)).fit(X, y).result_.ranks[0]
+    tight = model(RBF(1.5), solver=Solver(rank_tolerance=1e-4)).fit(X, y).result_.ranks[0]
     assert 1 <= loose < tight < len(X)
-    fitted = model(RBF(1.5), rank=12).fit(X, y)
+    fitted = model(RBF(1.5), solver=Solver(rank=12)).fit(X, y)
     assert fitted.expansions_[0].basis.shape == (12, 4)
 
 
@@ -353,8 +354,8 @@ def test_duplicates_and_near_singular_kernels(iris):
     many, labels = np.repeat(X, 4, axis=0), np.repeat(y, 4)
     weighted = model(RBF(1.5)).fit(X, y, np.full(len(X), 4.0)).predict_proba(X_test)
     for algorithm in ("gram", "tiled", "low_rank"):
-        options = {"rank": len(many)} if algorithm == "low_rank" else {}
-        fitted = model(RBF(1.5), algorithm=algorithm, tol=1e-8, **options).fit(many, labels)
+        rank = len(many) if algorithm == "low_rank" else None
+        fitted = model(RBF(1.5), tol=1e-8, solver=Solver(products=algorithm, rank=rank)).fit(many, labels)
         assert fitted.result_.status == "converged"
         assert np.abs(fitted.predict_proba(X_test) - weighted).max() < 1e-4
     assert fitted.result_.ranks[0] <= len(np.unique(X, axis=0))
@@ -396,22 +397,22 @@ def test_indefinite_and_odd_matrices_are_rejected(iris):
         ({"kernel": {"a": RBF(), "b": RBF()}}, "no kernel for class 'c'"),
         ({"kernel": PerNode(RBF())}, "needs a taxonomy"),
         ({"kernel": PerGroup(RBF())}, "needs a taxonomy"),
-        ({"kernel": RBF(), "algorithm": "dense"}, "algorithm is 'dense'"),
-        ({"kernel": RBF(), "rank": 0}, "rank must be"),
-        ({"kernel": RBF(), "rank": 5, "algorithm": "gram"}, "belong to algorithm"),
-        ({"kernel": RBF(), "rank_tolerance": -1}, "rank_tolerance must be"),
-        ({"kernel": RBF(), "rank_tolerance": 1.0}, "must be below 1"),
-        ({"kernel": Linear(), "rank": 2, "state": "weights"}, 'and algorithm="auto"'),
-        ({"kernel": RBF(), "memory_limit": "much"}, "memory_limit is 'much'"),
-        ({"kernel": RBF(), "memory_limit": -1}, "memory_limit must be"),
-        ({"kernel": RBF(), "state": "weights"}, "needs the linear kernel"),
+        ({"kernel": RBF(), "solver": Solver(products="dense")}, "products is 'dense'"),
+        ({"kernel": RBF(), "solver": Solver(rank=0)}, "rank must be"),
+        ({"kernel": RBF(), "solver": Solver(rank=5, products="gram")}, "belong to products"),
+        ({"kernel": RBF(), "solver": Solver(rank_tolerance=-1)}, "rank_tolerance must be"),
+        ({"kernel": RBF(), "solver": Solver(rank_tolerance=1.0)}, "must be below 1"),
+        ({"kernel": Linear(), "solver": Solver(rank=2, space="weights")}, 'and products "auto"'),
+        ({"kernel": RBF(), "solver": Solver(memory_limit="much")}, "memory_limit is 'much'"),
+        ({"kernel": RBF(), "solver": Solver(memory_limit=-1)}, "memory_limit must be"),
+        ({"kernel": RBF(), "solver": Solver(space="weights")}, "needs the linear kernel"),
         ({"kernel": PerClass({"a": Precomputed(), "b": RBF(), "c": RBF()})}, "own kernels must be"),
     ],
 )
 def test_bad_arguments(iris, options, message):
     X, _, y, _ = iris
     with pytest.raises((ValueError, TypeError), match=message):
-        KernelLogisticClassifier(**options, hyperparameters="fixed").fit(X, y)
+        KernelLogisticClassifier(**options, tuning=None).fit(X, y)
 
 
 def test_per_class_is_for_flat_models():
@@ -421,9 +422,9 @@ def test_per_class_is_for_flat_models():
     with pytest.raises(ValueError, match="use PerNode or PerGroup"):
         model(PerClass(RBF()), taxonomy=tree).fit(X, labels)
     with pytest.raises(ValueError, match="use PerClass"):
-        model(PerNode(RBF()), taxonomy=tree, coupling="identity").fit(X, labels)
+        model(PerNode(RBF()), taxonomy=tree, coupling="independent").fit(X, labels)
     with pytest.raises(ValueError, match="flat models"):
-        model(RBF(), taxonomy=tree, method="exact").fit(X, labels)
+        model(RBF(), taxonomy=tree, solver="exact").fit(X, labels)
     with pytest.raises(ValueError, match="a list of kernels is for flat models"):
         model([RBF()] * 4, taxonomy=tree).fit(X, labels)
     with pytest.raises(ValueError, match="kernel maps classes to kernels"):

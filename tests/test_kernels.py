@@ -34,7 +34,9 @@ from taxolearn.kernels import (
     RationalQuadratic,
     Sum,
     as_kernel,
+    kernel_names,
 )
+from taxolearn.kernels.registry import STORABLE, start_kernel
 
 SCALES = (0.7, 2.0, 1.3, 5.0)
 FEATURES = len(SCALES)
@@ -463,7 +465,7 @@ class TestValues:
     def test_copies_are_equal(self, kernel):
         assert copy.deepcopy(kernel) == kernel
         assert hash(copy.deepcopy(kernel)) == hash(kernel)
-        assert clone(KernelLogisticClassifier(kernel, hyperparameters="fixed")).kernel == kernel
+        assert clone(KernelLogisticClassifier(kernel, tuning=None)).kernel == kernel
 
     def test_they_cannot_be_changed(self):
         for kernel, name in [(RBF(), "variance"), (RBF() + Linear(), "parts"), (PerClass(RBF()), "kernel")]:
@@ -511,7 +513,6 @@ class TestValues:
             4.0 * RBF(bounds={"variance": (0.5, 2.0)})
 
     def test_as_kernel(self):
-        assert as_kernel(None) == Linear()
         assert as_kernel(RBF(2.0)) == RBF(2.0)
         assert as_kernel(pairwise.chi2_kernel) == Function(pairwise.chi2_kernel)
         with pytest.raises(TypeError, match=r"kernel is the class RBF, expected a kernel: RBF\(...\)"):
@@ -680,8 +681,16 @@ def test_every_kernel_is_exported():
     )
 
 
-@pytest.mark.parametrize("module", ["functions", "base"])
+@pytest.mark.parametrize("module", ["base", "function", "inner_product", "own", "stationary"])
 def test_examples_run(module):
     result = doctest.testmod(importlib.import_module(f"taxolearn.kernels.{module}"))
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_names_of_kernels_are_in_one_place():
+    X = np.random.default_rng(0).standard_normal((10, 3))
+    for name in kernel_names():
+        assert type(start_kernel(name, X)) is type(as_kernel(name)) is STORABLE[type(as_kernel(name)).__name__]
+    with pytest.raises(ValueError, match=r"kernel is 'gauss', expected a kernel or one of 'linear', 'rbf'"):
+        start_kernel("gauss", X)

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from taxolearn import FitResult, KernelLogisticClassifier
+from taxolearn import FitResult, KernelLogisticClassifier, Solver
 from taxolearn.kernels import Linear
 
 VARIANCE, SIGMA2 = 0.8, 2.5
@@ -32,7 +32,7 @@ WAYS = [
     ("ncg", "weights"),
     ("newton", "coefficients"),
 ]
-TIGHT = {"tol": 1e-13, "precision": "double"}
+TIGHT = {"tol": 1e-13, "solver": Solver(precision="double")}
 
 
 def problem(n=90, d=7, n_classes=4, seed=0, density=0.6):
@@ -47,7 +47,7 @@ def problem(n=90, d=7, n_classes=4, seed=0, density=0.6):
 
 def classifier(**parameters):
     return KernelLogisticClassifier(
-        **{"kernel": Linear(VARIANCE), "sigma2": SIGMA2, **parameters}, hyperparameters="fixed"
+        **{"kernel": Linear(VARIANCE), "intercept_variance": SIGMA2, **parameters}, tuning=None
     )
 
 
@@ -74,12 +74,12 @@ def assert_identical(a, b):
 # Newton's steps are few and large: only at a tiny gap do weights of rows equal repetitions to the checks' tolerance.
 @parametrize_with_checks(
     [
-        KernelLogisticClassifier(hyperparameters="fixed"),
-        KernelLogisticClassifier(tol=1e-17, hyperparameters="fixed"),
-        KernelLogisticClassifier(state="coefficients", hyperparameters="fixed"),
-        KernelLogisticClassifier(method="ncg", hyperparameters="fixed"),
-        KernelLogisticClassifier(method="ncg", state="coefficients", hyperparameters="fixed"),
-        KernelLogisticClassifier(method="newton", tol=1e-13, hyperparameters="fixed"),
+        KernelLogisticClassifier(Linear(), tuning=None),
+        KernelLogisticClassifier(Linear(), tol=1e-17, tuning=None),
+        KernelLogisticClassifier(Linear(), tuning=None, solver=Solver(space="coefficients")),
+        KernelLogisticClassifier(Linear(), tuning=None, solver="ncg"),
+        KernelLogisticClassifier(Linear(), tuning=None, solver=Solver(method="ncg", space="coefficients")),
+        KernelLogisticClassifier(Linear(), tol=1e-13, tuning=None, solver="newton"),
     ],
 )
 def test_scikit_learn_check(estimator, check):
@@ -94,7 +94,9 @@ class TestOptimum:
     @pytest.mark.parametrize("sigma2", [0.0, SIGMA2])
     def test_objective_and_gap_are_those_of_numpy(self, method, state, precision, sigma2):
         X, y = problem()
-        model = classifier(method=method, state=state, precision=precision, sigma2=sigma2, tol=1e-4).fit(X, y)
+        model = classifier(
+            intercept_variance=sigma2, tol=1e-4, solver=Solver(method=method, space=state, precision=precision)
+        ).fit(X, y)
         arguments = (X, y, model.coef_, model.intercept_, VARIANCE, sigma2)
         assert model.result_.objective == pytest.approx(oracle.primal(*arguments), rel=1e-12)
         assert model.result_.gap == pytest.approx(oracle.gap(*arguments), rel=1e-6, abs=1e-10)
@@ -107,7 +109,7 @@ class TestOptimum:
     def test_model_is_the_optimum_of_scipy(self, method, state):
         X, y = problem()
         coef, intercept = oracle.optimum(X, y, 4, VARIANCE, SIGMA2)
-        model = classifier(method=method, state=state, **TIGHT).fit(X, y)
+        model = classifier(tol=1e-13, solver=Solver(precision="double", method=method, space=state)).fit(X, y)
         best = oracle.primal(X, y, coef, intercept, VARIANCE, SIGMA2)
         assert model.result_.objective == pytest.approx(best, rel=1e-10)
         np.testing.assert_allclose(model.coef_, coef, atol=1e-5)
@@ -117,7 +119,7 @@ class TestOptimum:
     def test_weights_converge_at_any_variance(self, variance):
         generator = np.random.default_rng(0)
         X, y = generator.normal(size=(3000, 5)), generator.integers(4, size=3000)
-        model = classifier(kernel=Linear(variance), sigma2=1.0, state="weights").fit(X, y)
+        model = classifier(kernel=Linear(variance), intercept_variance=1.0, solver=Solver(space="weights")).fit(X, y)
         assert model.result_.status == "converged"
 
     def test_gap_bounds_the_distance_to_the_optimum(self):
@@ -138,7 +140,7 @@ class TestOptimum:
         column = np.full((len(X), 1), np.sqrt(sigma2 / variance))
         other = LogisticRegression(C=variance, fit_intercept=False, solver="newton-cg", tol=1e-12, max_iter=1000)
         other.fit(np.hstack([X, column]), y)
-        model = KernelLogisticClassifier(Linear(variance), sigma2=sigma2, **TIGHT, hyperparameters="fixed").fit(X, y)
+        model = KernelLogisticClassifier(Linear(variance), intercept_variance=sigma2, **TIGHT, tuning=None).fit(X, y)
         np.testing.assert_allclose(model.coef_, other.coef_[:, :-1], atol=2e-5)
         np.testing.assert_allclose(model.intercept_, other.coef_[:, -1] * column[0], atol=2e-5)
 
@@ -161,16 +163,18 @@ class TestInvariance:
     def test_state_and_method(self, kind, method, state):
         X, y = problem()
         X = sp.csr_array(X) if kind == "sparse" else X
-        model = classifier(method=method, state=state, **TIGHT).fit(X, y)
-        assert model.result_.state == state
+        model = classifier(tol=1e-13, solver=Solver(precision="double", method=method, space=state)).fit(X, y)
+        assert model.result_.space == state
         assert_same_model(model, classifier(**TIGHT).fit(X, y), X)
 
     @pytest.mark.parametrize("kind", ["dense", "sparse"])
     @pytest.mark.parametrize("state", ["coefficients", "weights"])
     def test_precision(self, kind, state):
         X, y = problem(n=300, d=20)
-        single = classifier(state=state, precision="single").fit(sp.csr_array(X) if kind == "sparse" else X, y)
-        double = classifier(state=state, **TIGHT).fit(X, y)
+        single = classifier(solver=Solver(space=state, precision="single")).fit(
+            sp.csr_array(X) if kind == "sparse" else X, y
+        )
+        double = classifier(tol=1e-13, solver=Solver(precision="double", space=state)).fit(X, y)
         assert (single.result_.precision, double.result_.precision) == ("single", "double")
         assert single.result_.relative_gap <= 1e-6
         scale = np.sqrt(VARIANCE * (X**2).sum(axis=1) + SIGMA2)[:, None]
@@ -184,13 +188,13 @@ class TestInvariance:
         assert model.result_.status == "converged"
         assert model.result_.precision == "double"
         assert classifier(tol=1e-3).fit(X, y).result_.precision == "single"
-        with pytest.warns(ConvergenceWarning, match='cannot get closer .* precision="auto"'):
-            assert classifier(tol=1e-14, precision="single").fit(X, y).result_.status == "stalled"
+        with pytest.warns(ConvergenceWarning, match='cannot get closer .* Solver.precision="auto"'):
+            assert classifier(tol=1e-14, solver=Solver(precision="single")).fit(X, y).result_.status == "stalled"
 
     @pytest.mark.parametrize("state", ["coefficients", "weights"])
     def test_form_of_the_inputs(self, state):
         X, y = problem()
-        model = classifier(state=state, **TIGHT).fit(X, y)
+        model = classifier(tol=1e-13, solver=Solver(precision="double", space=state)).fit(X, y)
         frozen = X.copy()
         frozen.flags.writeable = False
         forms = [
@@ -204,7 +208,9 @@ class TestInvariance:
         for form in forms:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
-                assert_same_model(classifier(state=state, **TIGHT).fit(form, y), model, X)
+                assert_same_model(
+                    classifier(tol=1e-13, solver=Solver(precision="double", space=state)).fit(form, y), model, X
+                )
 
     @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
     @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array])
@@ -239,8 +245,10 @@ class TestInvariance:
     def test_order_of_the_classes(self, method, state):
         X, y = problem()
         permutation = np.array([2, 0, 3, 1])
-        model = classifier(method=method, state=state, **TIGHT).fit(X, y)
-        permuted = classifier(method=method, state=state, **TIGHT).fit(X, permutation[y])
+        model = classifier(tol=1e-13, solver=Solver(precision="double", method=method, space=state)).fit(X, y)
+        permuted = classifier(tol=1e-13, solver=Solver(precision="double", method=method, space=state)).fit(
+            X, permutation[y]
+        )
         np.testing.assert_allclose(permuted.coef_[permutation], model.coef_, atol=1e-6)
         np.testing.assert_allclose(permuted.intercept_[permutation], model.intercept_, atol=1e-6)
         np.testing.assert_array_equal(permuted.predict(X), permutation[model.predict(X)])
@@ -257,8 +265,12 @@ class TestInvariance:
         X = sp.csr_array(X) if kind == "sparse" else X
         repeats = np.random.default_rng(4).integers(0, 4, len(y))
         rows = np.repeat(np.arange(len(y)), repeats)
-        weighted = classifier(method=method, state=state, **TIGHT).fit(X, y, sample_weight=repeats)
-        repeated = classifier(method=method, state=state, **TIGHT).fit(X[rows], y[rows])
+        weighted = classifier(tol=1e-13, solver=Solver(precision="double", method=method, space=state)).fit(
+            X, y, sample_weight=repeats
+        )
+        repeated = classifier(tol=1e-13, solver=Solver(precision="double", method=method, space=state)).fit(
+            X[rows], y[rows]
+        )
         assert_same_model(weighted, repeated, X)
 
     def test_two_classes_are_binary_logistic_regression(self):
@@ -309,7 +321,7 @@ class TestInvariance:
     def test_number_of_threads(self, kind, method, state, n_classes, precision):
         X, y = problem(n=1500, d=30, n_classes=n_classes)
         X = sp.csr_array(X) if kind == "sparse" else X
-        settings = {"method": method, "state": state, "precision": precision, "tol": 1e-4}
+        settings = {"tol": 1e-4, "solver": Solver(method=method, space=state, precision=precision)}
         one, two = (classifier(n_threads=n_threads, **settings).fit(X, y) for n_threads in (1, 2))
         assert_identical(one, two)
         np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
@@ -358,7 +370,7 @@ class TestPrediction:
 
     def test_iris(self):
         X, y = load_iris(return_X_y=True)
-        assert KernelLogisticClassifier(hyperparameters="fixed").fit(X, y).score(X, y) > 0.95
+        assert KernelLogisticClassifier(Linear(), tuning=None).fit(X, y).score(X, y) > 0.95
 
 
 class TestWarmStart:
@@ -367,19 +379,27 @@ class TestWarmStart:
     def test_same_data_again_takes_few_iterations(self, method, state, kind):
         X, y = problem()
         X = sp.csr_array(X) if kind == "sparse" else X
-        model = classifier(method=method, state=state, warm_start=True).fit(X, y)
+        model = classifier(warm_start=True, solver=Solver(method=method, space=state)).fit(X, y)
         first = model.n_iter_
         model.fit(X, y)
         # Weights are taken over as they are; coefficients are guessed from the residuals of the old predictions.
-        assert model.n_iter_ <= (0 if model.result_.state == "weights" else 3) < first
+        assert model.n_iter_ <= (0 if model.result_.space == "weights" else 3) < first
         assert model.result_.status == "converged"
 
     @pytest.mark.parametrize("state", ["coefficients", "weights"])
-    @pytest.mark.parametrize("change", [{"kernel": Linear(2.0)}, {"sigma2": 0.0}, {"method": "ncg"}])
+    @pytest.mark.parametrize(
+        "change", [{"kernel": Linear(2.0)}, {"intercept_variance": 0.0}, {"solver__method": "ncg"}]
+    )
     def test_other_parameters_lead_to_their_own_optimum(self, state, change):
         X, y = problem()
-        model = classifier(state=state, warm_start=True, **TIGHT).fit(X, y).set_params(**change).fit(X, y)
-        assert_same_model(model, classifier(state=state, **{**TIGHT, **change}).fit(X, y), X)
+        model = (
+            classifier(warm_start=True, tol=1e-13, solver=Solver(precision="double", space=state))
+            .fit(X, y)
+            .set_params(**change)
+            .fit(X, y)
+        )
+        cold = classifier(tol=1e-13, solver=Solver(precision="double", space=state)).set_params(**change).fit(X, y)
+        assert_same_model(model, cold, X)
 
     def test_other_rows_lead_to_their_own_optimum(self):
         X, y = problem()
@@ -450,7 +470,7 @@ class TestModel:
 
     def test_clone_has_the_parameters_and_no_fit(self):
         X, y = problem()
-        model = classifier(class_weight={0: 2.0}, method="ncg", max_iter=77).fit(X, y)
+        model = classifier(class_weight={0: 2.0}, max_iter=77, solver="ncg").fit(X, y)
         copy = clone(model)
         assert copy.get_params() == model.get_params()
         assert not hasattr(copy, "coef_")
@@ -469,7 +489,7 @@ class TestModel:
     @pytest.mark.parametrize("state", ["coefficients", "weights"])
     def test_model_does_not_keep_the_training_set(self, state):
         X, y = problem(n=5000, d=60)
-        model = classifier(state=state).fit(X, y)
+        model = classifier(solver=Solver(space=state)).fit(X, y)
         size = len(pickle.dumps(model))
         assert model.coef_.nbytes <= size < model.coef_.nbytes + 5000 < X.nbytes / 100
 

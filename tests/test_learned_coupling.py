@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, LearnedCoupling, Taxonomy, _core
+from taxolearn import CrossValidation, KernelLogisticClassifier, LearnedCoupling, Solver, Taxonomy, Tree, _core
 from taxolearn.couplings import ClassFactors, SimilarityTable
 from taxolearn.kernels import RBF, Linear, PerClass, Precomputed
 from taxolearn.model_selection import CrossValidationObjective
@@ -72,6 +72,11 @@ def test_core_coupling_against_dense_algebra():
 
 # -- The criterion -----------------------------------------------------------------------------------------------------
 
+
+def learner(coupling, kernel="linear", folds=3, **options):
+    return KernelLogisticClassifier(kernel, coupling=coupling, tuning=CrossValidation(folds), **options)
+
+
 KERNELS = {
     "linear": (Linear(2.0), "auto"),
     "linear by its matrix": (Linear(2.0), "gram"),
@@ -80,7 +85,7 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("base", ["identity", "tree", "none"])
+@pytest.mark.parametrize("base", ["independent", "tree", None])
 @pytest.mark.parametrize("kernel", list(KERNELS))
 def test_gradient_is_that_of_the_criterion(kernel, base):
     X, y = small_problem()
@@ -91,10 +96,15 @@ def test_gradient_is_that_of_the_criterion(kernel, base):
         X = sp.csr_matrix(np.where(np.abs(X) > 0.2, X, 0.0))
     taxonomy = TREE if base == "tree" else None
     coupling = LearnedCoupling(2, base=base)
-    objective = CrossValidationObjective(
-        X, y, chosen, taxonomy, 3, coupling=coupling, algorithm=algorithm, precision="double", random_state=0
+    model = KernelLogisticClassifier(
+        chosen,
+        taxonomy=taxonomy,
+        coupling=coupling,
+        tuning=CrossValidation(3),
+        solver=Solver(products=algorithm, precision="double"),
     )
-    assert ("coupling.variance" in objective.names) == (base != "none")
+    objective = CrossValidationObjective(model, X, y)
+    assert ("coupling.variance" in objective.names) == (base is not None)
     assert np.count_nonzero(~objective.is_log) == 10
     random = np.random.RandomState(1)
     theta = objective.theta + 0.2 * random.standard_normal(len(objective.theta))
@@ -111,17 +121,14 @@ def test_the_scale_of_the_loadings_is_no_parameter_but_for_the_penalty():
     values = []
     for factor in (1.0, 3.0):
         coupling = LearnedCoupling(2, penalty=0)
-        objective = CrossValidationObjective(X, y, Linear(), folds=3, coupling=coupling, random_state=0)
+        objective = CrossValidationObjective(learner(coupling, Linear()), X, y)
         values.append(objective.value(np.where(objective.is_log, 1.0, factor) * objective.theta))
     assert_allclose(values[1], values[0], rtol=1e-9)
 
 
 def test_penalty_is_that_of_a_gaussian_about_the_start():
     X, y = small_problem()
-    free, held = (
-        CrossValidationObjective(X, y, folds=3, coupling=LearnedCoupling(2, penalty=penalty), random_state=0)
-        for penalty in (0, 4.0)
-    )
+    free, held = (CrossValidationObjective(learner(LearnedCoupling(2, penalty=penalty)), X, y) for penalty in (0, 4.0))
     assert_array_equal(free.theta, held.theta)
     assert_allclose(held.value(held.theta), free.value(free.theta), rtol=1e-12)
     theta = held.theta + np.where(held.is_log, 0.0, 0.1)
@@ -172,12 +179,12 @@ def test_start_does_not_see_the_labels_that_are_held_out():
     other[inside] = np.random.default_rng(0).permutation(y[inside])
     assert (other != y).sum() > 50
     starts = [
-        CrossValidationObjective(X, labels, folds=np.where(inside, 0, -1), coupling=LearnedCoupling(3)).theta
+        CrossValidationObjective(learner(LearnedCoupling(3), folds=np.where(inside, 0, -1)), X, labels).theta
         for labels in (y, other)
     ]
     assert_array_equal(starts[0], starts[1])
     changed = np.where(inside, y, y[::-1])
-    moved = CrossValidationObjective(X, changed, folds=np.where(inside, 0, -1), coupling=LearnedCoupling(3))
+    moved = CrossValidationObjective(learner(LearnedCoupling(3), folds=np.where(inside, 0, -1)), X, changed)
     assert np.abs(moved.theta - starts[0]).max() > 0.1  # that of the others counts
 
 
@@ -200,7 +207,7 @@ def test_permuted_classes_give_a_permuted_criterion(kernel):
     order = np.array([3, 0, 4, 1, 2])
     first, second = (
         CrossValidationObjective(
-            X, labels, kernel, folds=np.arange(300) % 3, coupling=LearnedCoupling(2), precision="double"
+            learner(LearnedCoupling(2), kernel, folds=np.arange(300) % 3, solver=Solver(precision="double")), X, labels
         )
         for labels in (y, order[y])
     )
@@ -222,7 +229,7 @@ def test_permuted_classes_give_a_permuted_criterion(kernel):
     assert_allclose(other_gradient, moved(gradient), rtol=1e-4, atol=1e-3)
 
 
-@pytest.mark.parametrize("base", ["identity", "tree", "none"])
+@pytest.mark.parametrize("base", ["independent", "tree", None])
 @pytest.mark.parametrize("kernel", [Linear(1.5), RBF(1.0, 1.5)])
 def test_given_loadings_against_a_brute_force_fit(kernel, base):
     """Also where the prior is singular: the gap bounds the distance to the minimum."""
@@ -230,11 +237,11 @@ def test_given_loadings_against_a_brute_force_fit(kernel, base):
     B = np.random.RandomState(0).standard_normal((5, 2))
     taxonomy = TREE if base == "tree" else None
     model = KernelLogisticClassifier(
-        kernel, taxonomy=taxonomy, coupling=LearnedCoupling(B=B, base=base), sigma2=0.5, hyperparameters="fixed"
+        kernel, taxonomy=taxonomy, coupling=LearnedCoupling(B=B, base=base), intercept_variance=0.5, tuning=None
     )
     model.fit(X, y)
     paths = np.array([[1, 0], [1, 0], [0, 1], [0, 1], [0, 1]])
-    G = B @ B.T + {"identity": np.eye(5), "tree": np.eye(5) + paths @ paths.T, "none": 0}[base]
+    G = B @ B.T + {"independent": np.eye(5), "tree": np.eye(5) + paths @ paths.T, None: 0}[base]
     K = np.kron(G, kernel(X)) + 0.5 * np.kron(np.eye(5), np.ones((24, 24)))
     Y = (y == np.array(PATHS)[:, None]).astype(float).ravel()
 
@@ -259,7 +266,7 @@ def test_given_loadings_against_a_brute_force_fit(kernel, base):
 
 def test_zero_loadings_change_nothing():
     X, y = small_problem()
-    flat = KernelLogisticClassifier(hyperparameters="fixed", tol=1e-10).fit(X, y)
+    flat = KernelLogisticClassifier(Linear(), tuning=None, tol=1e-10).fit(X, y)
     zero = clone(flat).set_params(coupling=LearnedCoupling(B=np.zeros((5, 1)))).fit(X, y)
     assert_allclose(zero.predict_proba(X), flat.predict_proba(X), atol=1e-6)
 
@@ -267,7 +274,9 @@ def test_zero_loadings_change_nothing():
 @pytest.fixture(scope="module")
 def fitted():
     X, y = small_problem(150)
-    model = KernelLogisticClassifier(taxonomy=TREE, coupling=LearnedCoupling(2), cv=3, max_evaluations=6, time_limit=60)
+    model = KernelLogisticClassifier(
+        taxonomy=TREE, coupling=LearnedCoupling(2), tuning=CrossValidation(folds=3, max_evaluations=6, time_limit=60)
+    )
     with pytest.warns(match="max_evaluations"):
         model.fit(X, y)
     return model, X, y
@@ -277,13 +286,12 @@ def test_what_was_learned_is_what_was_fitted(fitted):
     model, X, y = fitted
     found = model.hyperparameters_
     again = KernelLogisticClassifier(
-        found["kernel"],
+        found.kernel,
         taxonomy=TREE,
-        variances=list(found["variances"].values()),
-        coupling=LearnedCoupling(B=model.coupling_.B),
-        sigma2=found["sigma2"],
-        hyperparameters="fixed",
+        intercept_variance=found.intercept_variance,
+        tuning=None,
         tol=1e-10,
+        coupling=LearnedCoupling(B=found.loadings, base=Tree(variances=list(found.variances.values()))),
     ).fit(X, y)
     assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=1e-3)
     assert "coupling.B[a/x, 0]" in repr(model.cv_result_)
@@ -298,7 +306,7 @@ def test_files_hold_learned_couplings(fitted, tmp_path):
     assert_array_equal(read.coupling_.B, model.coupling_.B)
     assert read.coupling.get_params() == model.coupling.get_params()
     assert_array_equal(read.cv_result_.is_log, model.cv_result_.is_log)
-    given = KernelLogisticClassifier(coupling=LearnedCoupling(B=model.coupling_.B), hyperparameters="fixed")
+    given = KernelLogisticClassifier(Linear(), coupling=LearnedCoupling(B=model.coupling_.B), tuning=None)
     taxolearn.save(given.fit(X, np.resize(PATHS, len(X))), tmp_path / "2.taxo")
     assert_array_equal(taxolearn.load(tmp_path / "2.taxo").coupling.B, model.coupling_.B)
 
@@ -313,22 +321,29 @@ def test_scikit_learn_sees_its_parameters():
 @pytest.mark.filterwarnings("ignore:Learning hyperparameters")
 def test_interrupted_learning_goes_on_from_its_checkpoint(tmp_path):
     X, y = small_problem(120)
-    arguments = {"coupling": LearnedCoupling(2), "cv": 3, "n_threads": 1}
-    whole = KernelLogisticClassifier(max_evaluations=7, **arguments).fit(X, y)
+    arguments = {
+        "coupling": LearnedCoupling(2),
+        "n_threads": 1,
+    }
+    whole = KernelLogisticClassifier(**arguments, tuning=CrossValidation(folds=3, max_evaluations=7)).fit(X, y)
     path = tmp_path / "checkpoint"
-    KernelLogisticClassifier(max_evaluations=3, checkpoint=path, **arguments).fit(X, y)
-    resumed = KernelLogisticClassifier(max_evaluations=7, checkpoint=path, **arguments).fit(X, y)
+    KernelLogisticClassifier(**arguments, tuning=CrossValidation(folds=3, max_evaluations=3, checkpoint=path)).fit(X, y)
+    resumed = KernelLogisticClassifier(
+        **arguments, tuning=CrossValidation(folds=3, max_evaluations=7, checkpoint=path)
+    ).fit(X, y)
     assert_array_equal(resumed.cv_result_.thetas, whole.cv_result_.thetas)
     assert_array_equal(resumed.coupling_.B, whole.coupling_.B)
     arguments["coupling"] = LearnedCoupling(2, penalty=3.0)
     with pytest.raises(ValueError, match="another problem"):
-        KernelLogisticClassifier(max_evaluations=7, checkpoint=path, **arguments).fit(X, y)
+        KernelLogisticClassifier(**arguments, tuning=CrossValidation(folds=3, max_evaluations=7, checkpoint=path)).fit(
+            X, y
+        )
 
 
 def test_warm_start_needs_fewer_iterations(fitted):
     model, X, y = fitted
     given = KernelLogisticClassifier(
-        coupling=LearnedCoupling(B=model.coupling_.B), hyperparameters="fixed", warm_start=True, tol=1e-8
+        Linear(), coupling=LearnedCoupling(B=model.coupling_.B), tuning=None, warm_start=True, tol=1e-8
     ).fit(X, y)
     before = given.n_iter_
     given.set_params(coupling__B=1.01 * model.coupling_.B).fit(X, y)
@@ -397,7 +412,7 @@ def test_two_classes_have_nothing_to_share():
 
 def test_no_rank_means_all_that_probabilities_tell_apart():
     X, y = small_problem()
-    model = KernelLogisticClassifier(coupling=LearnedCoupling(), max_evaluations=3, n_threads=1)
+    model = KernelLogisticClassifier(coupling=LearnedCoupling(), n_threads=1, tuning=CrossValidation(max_evaluations=3))
     with pytest.warns(ConvergenceWarning, match="max_evaluations=3"):
         model.fit(X, y)
     n_classes = len(np.unique(y))
@@ -417,16 +432,14 @@ def test_what_does_not_go_together_is_told():
     with pytest.raises(ValueError, match="give one kernel for all"):
         KernelLogisticClassifier(PerClass("rbf"), coupling=learned).fit(X, y)
     with pytest.raises(ValueError, match="without B"):
-        KernelLogisticClassifier(coupling=learned, hyperparameters="fixed").fit(X, y)
-    with pytest.raises(ValueError, match='method="exact" is for flat models'):
-        KernelLogisticClassifier(coupling=learned, method="exact").fit(X, y)
-    with pytest.raises(ValueError, match="omit them"):
-        KernelLogisticClassifier(taxonomy=TREE, coupling=LearnedCoupling(2, base="none"), variances=2.0).fit(X, y)
-    with pytest.raises(ValueError, match=r"coupling is 3, expected .* or a LearnedCoupling"):
+        KernelLogisticClassifier(Linear(), coupling=learned, tuning=None).fit(X, y)
+    with pytest.raises(ValueError, match=r'method="exact".* is for flat models'):
+        KernelLogisticClassifier(coupling=learned, solver="exact").fit(X, y)
+    with pytest.raises(ValueError, match=r"coupling is 3, expected .* or LearnedCoupling"):
         KernelLogisticClassifier(coupling=3).fit(X, y)
     with pytest.raises(ValueError, match=r"5000 \* 2 = 10000 loadings.*Lower rank"):
         learned.n_shared(5000)
     with pytest.raises(ValueError, match=r"1000 \* 999 = 999000 loadings"):
         LearnedCoupling().n_shared(1000)
-    flat = KernelLogisticClassifier(hyperparameters="fixed").fit(X, y)
+    flat = KernelLogisticClassifier(Linear(), tuning=None).fit(X, y)
     assert not hasattr(flat, "coupling_")

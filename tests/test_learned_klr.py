@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from taxolearn import KernelLogisticClassifier, Taxonomy, datasets
+from taxolearn import CrossValidation, KernelLogisticClassifier, Taxonomy, Tree, datasets
 from taxolearn.kernels import RBF, Linear, PerClass, Precomputed
 from taxolearn.model_selection import CrossValidationObjective
 
@@ -38,7 +38,7 @@ def tree():
 
 
 @parametrize_with_checks(
-    [KernelLogisticClassifier(cv=2, max_evaluations=4, learn_sigma2=False)],
+    [KernelLogisticClassifier(tuning=CrossValidation(folds=2, max_evaluations=4, learn_intercept_variance=False))],
     expected_failed_checks=lambda estimator: {
         "check_sample_weight_equivalence_on_dense_data": _FOLDS_DIFFER,
         "check_sample_weight_equivalence_on_sparse_data": _FOLDS_DIFFER,
@@ -57,7 +57,7 @@ def test_learning_finds_what_any_start_would(rings):
     assert models[0].cv_result_.status == "converged"
     assert losses[0] == pytest.approx(losses[1], rel=0.01)
     assert losses[0] < 0.7 * models[0].cv_result_.values[0]
-    kernel = models[0].hyperparameters_["kernel"]
+    kernel = models[0].hyperparameters_.kernel
     assert isinstance(kernel, RBF)
     assert models[0].expansions_[0].kernel == kernel
     assert models[0].result_.status == "converged"
@@ -66,25 +66,25 @@ def test_learning_finds_what_any_start_would(rings):
 def test_the_final_fit_has_the_learned_hyperparameters(tree):
     model = KernelLogisticClassifier(taxonomy=tree.taxonomy, tol=1e-10).fit(tree.X, tree.y)
     learned = model.hyperparameters_
-    assert list(learned["variances"]) == ["level 1", "level 2"]
+    assert list(learned.variances) == ["level 1", "level 2"]
     given = KernelLogisticClassifier(
-        learned["kernel"],
+        learned.kernel,
         taxonomy=tree.taxonomy,
-        variances=list(learned["variances"].values()),
-        sigma2=learned["sigma2"],
-        hyperparameters="fixed",
+        intercept_variance=learned.intercept_variance,
+        tuning=None,
         tol=1e-10,
+        coupling=Tree(variances=list(learned.variances.values())),
     ).fit(tree.X, tree.y)
     np.testing.assert_allclose(model.coef_, given.coef_, rtol=1e-4, atol=1e-6)
     assert given.cv_result_ is None
 
 
 def test_the_gradient_vanishes_at_what_was_learned(tree):
-    model = KernelLogisticClassifier(taxonomy=tree.taxonomy, tying="subtree", random_state=3).fit(tree.X, tree.y)
-    trace = model.cv_result_
-    objective = CrossValidationObjective(
-        tree.X, tree.y, None, tree.taxonomy, tying="subtree", random_state=np.random.RandomState(3)
+    model = KernelLogisticClassifier(taxonomy=tree.taxonomy, random_state=3, coupling=Tree(tying="subtree")).fit(
+        tree.X, tree.y
     )
+    trace = model.cv_result_
+    objective = CrossValidationObjective(model, tree.X, tree.y)
     assert objective.names == trace.names
     value, gradient = objective.value_and_gradient(trace.theta)
     assert value / objective.n_held_out == pytest.approx(trace.values[trace.best], rel=1e-4)
@@ -96,18 +96,24 @@ def test_a_seed_makes_the_same_folds_with_and_without_a_taxonomy(tree):
     names = np.array([f"{'zyxwvu'[k]}{k}" for k in range(6)])  # not in the order of the tree
     taxonomy = Taxonomy.from_paths([["a" if k < 3 else "b", name] for k, name in enumerate(names.tolist())])
     y = names[np.unique(tree.y, return_inverse=True)[1]]
-    flat = CrossValidationObjective(tree.X, y, random_state=5)
-    hierarchical = CrossValidationObjective(tree.X, y, None, taxonomy, random_state=5)
+    flat, hierarchical = (
+        CrossValidationObjective(KernelLogisticClassifier(taxonomy=each, random_state=5), tree.X, y)
+        for each in (None, taxonomy)
+    )
     np.testing.assert_array_equal(flat.partitions[0], hierarchical.partitions[0])
-    model = KernelLogisticClassifier(taxonomy=taxonomy, random_state=5, max_evaluations=100).fit(tree.X, y)
+    model = KernelLogisticClassifier(
+        taxonomy=taxonomy, random_state=5, tuning=CrossValidation(max_evaluations=100)
+    ).fit(tree.X, y)
     first = hierarchical.evaluate(hierarchical.theta, 1e-6).value / hierarchical.n_held_out
     assert model.cv_result_.values[0] == pytest.approx(first, rel=1e-4)
 
 
 def test_one_kernel_per_class(rings):
     X, y = rings
-    model = KernelLogisticClassifier(PerClass("rbf"), learn_sigma2=False, max_evaluations=200).fit(X, y)
-    kernels = model.hyperparameters_["kernels"]
+    model = KernelLogisticClassifier(
+        PerClass("rbf"), tuning=CrossValidation(learn_intercept_variance=False, max_evaluations=200)
+    ).fit(X, y)
+    kernels = model.hyperparameters_.kernels
     assert set(kernels) == {"inner", "outer", "beside"}
     assert len(model.cv_result_.names) == 6
     assert len(set(kernels.values())) == 3
@@ -115,27 +121,33 @@ def test_one_kernel_per_class(rings):
 
 def test_one_against_rest(rings):
     X, y = rings
-    model = OneVsRestClassifier(KernelLogisticClassifier("rbf", learn_sigma2=False)).fit(X, y)
+    model = OneVsRestClassifier(
+        KernelLogisticClassifier("rbf", tuning=CrossValidation(learn_intercept_variance=False))
+    ).fit(X, y)
     assert model.score(X, y) > 0.9
     assert all(len(each.cv_result_.names) == 2 for each in model.estimators_)
 
 
 def test_what_is_fixed_stays(rings):
     X, y = rings
-    model = KernelLogisticClassifier(RBF(2.0, variance=3.0, fixed="length_scale"), learn_sigma2=False).fit(X, y)
+    model = KernelLogisticClassifier(
+        RBF(2.0, variance=3.0, fixed="length_scale"), tuning=CrossValidation(learn_intercept_variance=False)
+    ).fit(X, y)
     assert model.cv_result_.names == ("kernel.variance",)
-    assert model.hyperparameters_["kernel"].length_scale == 2.0
-    assert model.hyperparameters_["sigma2"] == 1.0
-    model = KernelLogisticClassifier(RBF(2.0, variance=3.0, fixed=True), learn_sigma2=False).fit(X, y)
+    assert model.hyperparameters_.kernel.length_scale == 2.0
+    assert model.hyperparameters_.intercept_variance == 1.0
+    model = KernelLogisticClassifier(
+        RBF(2.0, variance=3.0, fixed=True), tuning=CrossValidation(learn_intercept_variance=False)
+    ).fit(X, y)
     assert model.cv_result_.status == "no_parameters"
-    assert model.hyperparameters_["kernel"] == RBF(2.0, variance=3.0, fixed=True)
+    assert model.hyperparameters_.kernel == RBF(2.0, variance=3.0, fixed=True)
 
 
 def test_folds_of_any_kind(rings):
     X, y = rings
     for cv in (3, KFold(3, shuffle=True, random_state=0), np.arange(90) % 3):
-        assert KernelLogisticClassifier("rbf", cv=cv).fit(X, y).score(X, y) > 0.9
-    mean = KernelLogisticClassifier("rbf", cv=3, cv_partitions=3).fit(X, y)
+        assert KernelLogisticClassifier("rbf", tuning=CrossValidation(folds=cv)).fit(X, y).score(X, y) > 0.9
+    mean = KernelLogisticClassifier("rbf", tuning=CrossValidation(folds=3, repeats=3)).fit(X, y)
     assert mean.cv_result_.n_held_out == 90
 
 
@@ -143,11 +155,13 @@ def test_a_subset_serves_for_learning(rings):
     X, y = rings
     y = y.astype(object)
     y[0] = "rare"  # not in the subset
-    model = KernelLogisticClassifier("rbf", cv_samples=45, learn_sigma2=False).fit(X, y)
+    model = KernelLogisticClassifier("rbf", tuning=CrossValidation(subset=45, learn_intercept_variance=False)).fit(X, y)
     assert model.cv_result_.n_held_out in (44.0, 45.0)
     assert model.classes_.tolist() == ["beside", "inner", "outer", "rare"]
     assert model.expansions_[0].basis.shape == X.shape
-    share = KernelLogisticClassifier("rbf", cv_samples=0.5, learn_sigma2=False).fit(X, y)
+    share = KernelLogisticClassifier("rbf", tuning=CrossValidation(subset=0.5, learn_intercept_variance=False)).fit(
+        X, y
+    )
     assert share.hyperparameters_ == model.hyperparameters_
 
 
@@ -162,22 +176,24 @@ def test_the_same_seed_gives_the_same_model(rings):
 def test_a_kernel_matrix(rings):
     X, y = rings
     K = RBF(1.0)(X)
-    for options in ({}, {"cv_samples": 60}):
-        model = KernelLogisticClassifier(Precomputed(), learn_sigma2=False, **options).fit(K, y)
+    for subset in (None, 60):
+        model = KernelLogisticClassifier(
+            Precomputed(), tuning=CrossValidation(subset=subset, learn_intercept_variance=False)
+        ).fit(K, y)
         assert model.cv_result_.names == ("kernel.variance",)
-        assert model.hyperparameters_["kernel"].variance > 1.0
+        assert model.hyperparameters_.kernel.variance > 1.0
 
 
 def test_running_out_of_evaluations_warns(rings):
     X, y = rings
     with pytest.warns(ConvergenceWarning, match="stopped after max_evaluations=2"):
-        model = KernelLogisticClassifier("rbf", max_evaluations=2).fit(X, y)
+        model = KernelLogisticClassifier("rbf", tuning=CrossValidation(max_evaluations=2)).fit(X, y)
     assert len(model.cv_result_.evaluations) == 2
 
 
 def test_a_time_limit_ends_learning(rings):
     X, y = rings
-    model = KernelLogisticClassifier("rbf", time_limit=0.0).fit(X, y)
+    model = KernelLogisticClassifier("rbf", tuning=CrossValidation(time_limit=0.0)).fit(X, y)
     assert model.cv_result_.status == "time_limit"
     assert model.score(X, y) > 0.5
 
@@ -185,15 +201,15 @@ def test_a_time_limit_ends_learning(rings):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hyperparameters": "learn"}, "hyperparameters is 'learn', expected one of 'cv', 'fixed'"),
+        ({"tuning": "learn"}, "tuning is 'learn', expected \"cv\", a CrossValidation"),
         ({"kernel": "rfb"}, "kernel is 'rfb', expected a kernel or one of 'linear', 'rbf'"),
-        ({"cv": 1}, "cv is 1, expected at least 2 folds"),
-        ({"cv_samples": 1}, "cv_samples must be finite and at least 2, got 1"),
-        ({"cv_samples": 3}, "cv_samples=3 leaves 3 rows, no two of the same class"),
-        ({"checkpoint": 5}, "checkpoint must be a path or None, got 5"),
-        ({"checkpoint": "."}, "checkpoint: cannot read .*choose another path"),
-        ({"max_evaluations": 0}, "max_evaluations must be finite and at least 1, got 0"),
-        ({"time_limit": -1.0}, "time_limit must be finite and at least 0"),
+        ({"tuning": CrossValidation(folds=1)}, "folds is 1, expected at least 2 folds"),
+        ({"tuning": CrossValidation(subset=1)}, "subset must be finite and at least 2, got 1"),
+        ({"tuning": CrossValidation(subset=3)}, "subset=3 leaves 3 rows, no two of the same class"),
+        ({"tuning": CrossValidation(checkpoint=5)}, "checkpoint must be a path or None, got 5"),
+        ({"tuning": CrossValidation(checkpoint=".")}, "checkpoint: cannot read .*choose another path"),
+        ({"tuning": CrossValidation(max_evaluations=0)}, "max_evaluations must be finite and at least 1, got 0"),
+        ({"tuning": CrossValidation(time_limit=-1.0)}, "time_limit must be finite and at least 0"),
     ],
 )
 def test_bad_arguments(rings, options, message):
@@ -202,7 +218,7 @@ def test_bad_arguments(rings, options, message):
 
 
 def test_every_class_once():
-    with pytest.raises(ValueError, match=r'no class with two rows.*hyperparameters="fixed"'):
+    with pytest.raises(ValueError, match=r"no class with two rows.*tuning=None"):
         KernelLogisticClassifier().fit(np.eye(3), ["a", "b", "c"])
 
 
@@ -211,8 +227,8 @@ def test_a_checkpoint_ends_where_one_run_would(rings, tmp_path):
     whole = KernelLogisticClassifier("rbf").fit(X, y)
     path = tmp_path / "learning.npz"
     with pytest.warns(ConvergenceWarning):
-        KernelLogisticClassifier("rbf", checkpoint=path, max_evaluations=3).fit(X, y)
-    model = KernelLogisticClassifier("rbf", checkpoint=path).fit(X, y)
+        KernelLogisticClassifier("rbf", tuning=CrossValidation(checkpoint=path, max_evaluations=3)).fit(X, y)
+    model = KernelLogisticClassifier("rbf", tuning=CrossValidation(checkpoint=path)).fit(X, y)
     np.testing.assert_array_equal(model.cv_result_.thetas, whole.cv_result_.thetas)
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
     with pytest.raises(ValueError, match=r"learning\.npz"):
@@ -222,11 +238,12 @@ def test_a_checkpoint_ends_where_one_run_would(rings, tmp_path):
 _KILLED = """
     import sys
     import numpy as np
-    from taxolearn import KernelLogisticClassifier, Taxonomy, datasets
+    from taxolearn import CrossValidation, KernelLogisticClassifier, Tree, datasets
 
     data = datasets.make_hierarchy(400, branching=(3, 4), random_state=1)
     print("ready", flush=True)
-    model = KernelLogisticClassifier(taxonomy=data.taxonomy, tying="node", n_threads=1, checkpoint=sys.argv[1])
+    tuning = CrossValidation(checkpoint=sys.argv[1])
+    model = KernelLogisticClassifier(taxonomy=data.taxonomy, coupling=Tree("node"), tuning=tuning, n_threads=1)
     print(model.fit(data.X, data.y).cv_result_.theta.tobytes().hex())
 """
 
@@ -270,7 +287,12 @@ def test_ctrl_c_gives_the_best_so_far(rings, monkeypatch):
 
 def test_a_linear_kernel_of_another_scale_is_found():
     X, y = load_iris(return_X_y=True)
-    models = [KernelLogisticClassifier(learn_sigma2=False, sigma2=0.0).fit(scale * X, y) for scale in (1.0, 1e3)]
-    assert all(isinstance(model.hyperparameters_["kernel"], Linear) for model in models)
-    first, second = (model.hyperparameters_["variance"] for model in models)
+    models = [
+        KernelLogisticClassifier(intercept_variance=0.0, tuning=CrossValidation(learn_intercept_variance=False)).fit(
+            scale * X, y
+        )
+        for scale in (1.0, 1e3)
+    ]
+    assert all(isinstance(model.hyperparameters_.kernel, Linear) for model in models)
+    first, second = (model.hyperparameters_.kernel.variance for model in models)
     assert first == pytest.approx(1e6 * second, rel=0.05)

@@ -618,6 +618,30 @@ def test_reliability_of_nodes(seed, several, monkeypatch):
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_reliability_of_answers(strategy):
+    generator = np.random.default_rng(0)
+    proba = generator.dirichlet(np.ones(4), 200)
+    true, weight = generator.integers(4, size=200), generator.integers(3, size=200)
+    options = {"strategy": strategy, "n_bins": 7, "sample_weight": weight}
+    expected = metrics.reliability_curve(true, proba, classes=range(4), **options)
+    correct = proba.argmax(axis=1) == true
+    found = metrics.reliability_of_answers(proba.max(axis=1), correct, **options)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    default = metrics.reliability_curve(true, proba, classes=range(4))
+    assert len(metrics.reliability_of_answers(proba.max(axis=1), correct).weight) == len(default.weight)
+    for confidence, right, message in (
+        ([0.5, 1.5], [True, False], "confidence must be probabilities between 0 and 1, got values from 0.5 to 1.5"),
+        ([0.5, np.nan], [True, False], "confidence has NaN values, the first at 1"),
+        ([], [], "confidence is empty"),
+        ([0.5, 0.5], [1, 0], "correct must be 2 booleans"),
+        ([0.5, 0.5], [True], "correct must be 2 booleans"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            metrics.reliability_of_answers(confidence, right)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 def test_calibration_error_of_constructions(strategy):
     # Of ten items with probability p, 10 p come true.
     p = np.repeat([0.6, 0.7, 0.8, 0.9], 10)

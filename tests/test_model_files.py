@@ -22,7 +22,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, OneHotEncoder, StandardScaler
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn import CrossValidation, KernelLogisticClassifier, Solver, Taxonomy, Tree
 from taxolearn.files.container import ContentError, read_container, write_container
 from taxolearn.kernels import RBF, Cosine, Function, Linear, Matern, PerClass, PerNode, Polynomial, Precomputed
 
@@ -38,8 +38,11 @@ def data():
     return X, LABELS[y]
 
 
-def classifier(kernel=None, **options):
-    return KernelLogisticClassifier(kernel, **{"hyperparameters": "fixed"} | options)
+LINEAR = Linear()
+
+
+def classifier(kernel=LINEAR, **options):
+    return KernelLogisticClassifier(kernel, **{"tuning": None} | options)
 
 
 def round_trip(model, path, **options):
@@ -52,17 +55,17 @@ MODELS = {
     "linear": (classifier(), False),
     "linear, sparse": (classifier(Linear(3.0)), True),
     "linear, tree": (classifier(**TREE), False),
-    "linear, variances": (classifier(**TREE, tying="node", variances=np.arange(1.0, 9.0)[:7]), False),
-    "learned": (KernelLogisticClassifier(max_evaluations=4, cv=3), False),
+    "linear, variances": (classifier(**TREE, coupling=Tree(tying="node", variances=np.arange(1.0, 9.0)[:7])), False),
+    "learned": (KernelLogisticClassifier(tuning=CrossValidation(max_evaluations=4, folds=3)), False),
     "rbf": (classifier(RBF(2.0)), False),
     "rbf, sparse": (classifier(RBF(2.0, fixed="variance")), True),
     "rbf per feature": (classifier(RBF([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], bounds={"variance": (0.1, 10.0)})), False),
     "sum": (classifier(RBF(2.0) + 0.5 * Matern(nu=1.5) * Cosine()), False),
-    "polynomial, low rank": (classifier(Polynomial(3), rank=10), False),
+    "polynomial, low rank": (classifier(Polynomial(3), solver=Solver(rank=10)), False),
     "rbf, tree": (classifier(RBF(2.0), **TREE), False),
     "own": (classifier(PerClass({label: RBF(1.0 + k) for k, label in enumerate(LABELS)})), False),
     "own, tree": (classifier(PerNode(RBF(2.0)), **TREE), False),
-    "own, low rank": (classifier(PerClass(RBF(2.0)), rank=12), False),
+    "own, low rank": (classifier(PerClass(RBF(2.0)), solver=Solver(rank=12)), False),
 }
 
 
@@ -98,7 +101,7 @@ def test_round_trip(name, data, tmp_path):
 def test_learning_is_kept(data, tmp_path):
     X, y = data
     with pytest.warns(Warning, match="evaluations"):
-        model = KernelLogisticClassifier(max_evaluations=4, cv=3).fit(X, y)
+        model = KernelLogisticClassifier(tuning=CrossValidation(max_evaluations=4, folds=3)).fit(X, y)
     loaded = round_trip(model, tmp_path / "m.taxo").cv_result_
     for name in ("values", "thetas", "gradient_norms", "converged", "gaps", "products", "seconds", "theta", "bounds"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(model.cv_result_, name))
@@ -157,10 +160,14 @@ def test_names_of_features(data, tmp_path):
 
 def test_parameters_that_cannot_be_stored_have_their_defaults(data, tmp_path):
     X, y = data
-    model = classifier(cv=KFold(3), checkpoint=tmp_path / "c", random_state=np.random.RandomState(0), sigma2=2.0)
+    model = classifier(
+        random_state=np.random.RandomState(0),
+        intercept_variance=2.0,
+        tuning=CrossValidation(folds=KFold(3), checkpoint=tmp_path / "c"),
+    )
     loaded = round_trip(model.fit(X, y), tmp_path / "m.taxo")
-    assert loaded.sigma2 == 2.0
-    assert (loaded.cv, loaded.checkpoint, loaded.random_state) == (5, None, 0)
+    assert loaded.intercept_variance == 2.0
+    assert (loaded.tuning.folds, loaded.tuning.checkpoint, loaded.random_state) == (5, None, 0)
 
 
 TEXTS = [
@@ -300,7 +307,10 @@ def whole(data, tmp_path_factory):
     _, y = data
     path = tmp_path_factory.mktemp("model") / "m.taxo"
     texts = [f"word{k} word{k + 1}" for k in range(len(y))]
-    taxolearn.save(make_pipeline(TfidfVectorizer(), classifier(PerNode(RBF(2.0)), rank=5, **TREE)).fit(texts, y), path)
+    taxolearn.save(
+        make_pipeline(TfidfVectorizer(), classifier(PerNode(RBF(2.0)), **TREE, solver=Solver(rank=5))).fit(texts, y),
+        path,
+    )
     return path.read_bytes()
 
 
@@ -337,8 +347,8 @@ def test_other_files(tmp_path):
 
 def test_newer_versions_are_refused(whole, tmp_path):
     path = tmp_path / "m.taxo"
-    path.write_bytes(whole[:16] + struct.pack("<I", 2) + whole[20:])
-    with pytest.raises(ValueError, match=r"format version 2.*reads up to 1"):
+    path.write_bytes(whole[:16] + struct.pack("<I", 3) + whole[20:])
+    with pytest.raises(ValueError, match=r"format version 3.*reads up to 2"):
         taxolearn.load(path)
 
 
@@ -486,9 +496,18 @@ def test_container_refuses_other_types(tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FILES.glob("*.taxo")))
-def test_files_of_old_versions(name):
+def test_files_of_old_versions(name, tmp_path):
     """What was saved once can be loaded for ever, and gives the same answers."""
     model = taxolearn.load(FILES / name)
     expected = json.loads((FILES / name).with_suffix(".json").read_text())
     np.testing.assert_allclose(model.predict_proba(expected["inputs"]), expected["proba"], atol=1e-7)
     assert model.predict(expected["inputs"]).tolist() == expected["labels"]
+    # As a file of this version it is the same model, with parameters that the constructor knows.
+    taxolearn.save(model, tmp_path / name, dtype="float64")
+    again = taxolearn.load(tmp_path / name)
+    np.testing.assert_array_equal(again.predict_proba(expected["inputs"]), model.predict_proba(expected["inputs"]))
+    classifiers = [each[-1] if hasattr(each, "steps") else each for each in (model, again)]
+    assert repr(classifiers[0].get_params()) == repr(classifiers[1].get_params())
+    assert classifiers[0].hyperparameters_ == classifiers[1].hyperparameters_
+    assert classifiers[0].hyperparameters_.intercept_variance > 0
+    assert all(parameter.split("[")[0] != "sigma2" for parameter in getattr(classifiers[0].cv_result_, "names", ()))

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from cv_formulas import Oracle, covariance, functions_of
 from cv_models import (
     COMBINATIONS,
-    IDENTITY,
+    INDEPENDENT,
     KERNELS,
     LABELS,
     SEEN,
@@ -25,7 +25,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
-from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn import CrossValidation, Independent, KernelLogisticClassifier, Solver, Taxonomy, Tree
 from taxolearn.kernels import RBF, Cosine, Function, Linear, Matern, PerClass, Polynomial, Precomputed
 from taxolearn.model_selection import CrossValidationObjective
 from taxolearn.tuning import objective as objective_module
@@ -40,9 +40,22 @@ def one_thread():
         yield
 
 
-def make(X, y, kernel=None, **options):
-    defaults = {"folds": 3, "sigma2": 2.0, "precision": "double", "n_threads": 1, "random_state": 0, "max_iter": 5000}
-    return CrossValidationObjective(X, y, kernel, **(defaults | options))
+TUNING = ("folds", "repeats", "subset", "learn_intercept_variance")
+SOLVER = ("method", "precision", "products", "rank", "rank_tolerance", "memory_limit")
+CRITERION = ("sample_weight", "classes", "strategy")
+
+
+def make(X, y, kernel="linear", **options):
+    """The criterion of a model whose tuning and solver are given by their fields."""
+    defaults = {"folds": 3, "intercept_variance": 2.0, "precision": "double", "n_threads": 1, "max_iter": 5000}
+    options = defaults | options
+
+    def chosen(names):
+        return {name: options.pop(name) for name in names if name in options}
+
+    values = {"tuning": CrossValidation(**chosen(TUNING)), "solver": Solver(**chosen(SOLVER))}
+    criterion = chosen(CRITERION)
+    return CrossValidationObjective(KernelLogisticClassifier(kernel, **values, **options), X, y, **criterion)
 
 
 def dense_oracle(objective, X, y, options, weights=None):
@@ -50,12 +63,12 @@ def dense_oracle(objective, X, y, options, weights=None):
     classes = classes_of(options).tolist()
     indices = np.array([classes.index(label) for label in y])
     oracle = Oracle(indices, len(classes), objective.partitions[0], weights)
-    structure = {name: value for name, value in options.items() if name in ("taxonomy", "coupling", "tying")}
+    structure = {name: value for name, value in options.items() if name in ("taxonomy", "coupling")}
     known = {}
 
     def covariance_at(theta):
-        table = objective.hyperparameters.table(theta)
-        return covariance(functions_of(table, classes, **structure), table["sigma2"], X, known)
+        table = objective.parameters.table(theta)
+        return covariance(functions_of(table, classes, **structure), table.intercept_variance, X, known)
 
     return oracle, covariance_at
 
@@ -128,13 +141,13 @@ def test_low_rank(kernel, sharing, rank):
     """Steps are so small that the pivots stay the same."""
     X, y = problem()
     own, options = SHARINGS[sharing]
-    objective = make(X, y, own(KERNELS[kernel]), algorithm="low_rank", rank=rank, rank_tolerance=0.0, **options)
+    objective = make(X, y, own(KERNELS[kernel]), products="low_rank", rank=rank, rank_tolerance=0.0, **options)
     check_gradient(objective, shift(objective.theta), step=1e-5)
 
 
 def test_full_rank_is_the_kernel_itself():
     X, y = problem()
-    full = make(X, y, RBF(1.0, 3.0), algorithm="low_rank", rank=len(y), rank_tolerance=0.0)
+    full = make(X, y, RBF(1.0, 3.0), products="low_rank", rank=len(y), rank_tolerance=0.0)
     value, gradient = full.value_and_gradient(full.theta, TIGHT)
     expected, expected_gradient = make(X, y, RBF(1.0, 3.0)).value_and_gradient(full.theta, TIGHT)
     assert value == pytest.approx(expected, rel=1e-6)
@@ -164,7 +177,7 @@ def test_ways_to_multiply_agree(sharing, algorithm, strategy):
     reference = make(X, y, kernel, **options)
     value, gradient = reference.value_and_gradient(reference.theta, 1e-10)
     for form in (np.asarray, sp.csr_array):
-        objective = make(form(X), y, kernel, algorithm=algorithm, strategy=strategy, n_threads=2, **options)
+        objective = make(form(X), y, kernel, products=algorithm, strategy=strategy, n_threads=2, **options)
         other, other_gradient = objective.value_and_gradient(objective.theta, 1e-10)
         assert other == pytest.approx(value, rel=1e-7)
         assert alike(other_gradient, gradient)
@@ -176,7 +189,7 @@ def test_ways_to_multiply_agree(sharing, algorithm, strategy):
 def test_linear_by_features_and_by_kernel(options, form, strategy):
     X, y = problem(n=50)
     X = X.astype(np.float32).astype(np.float64)
-    reference = make(X, y, Linear(0.5), algorithm="gram", **options)
+    reference = make(X, y, Linear(0.5), products="gram", **options)
     theta = shift(reference.theta, size=1.0)
     value, gradient = reference.value_and_gradient(theta, 1e-10)
     objective = make(form(X), y, Linear(0.5), strategy=strategy, **options)
@@ -187,8 +200,8 @@ def test_linear_by_features_and_by_kernel(options, form, strategy):
 
 def test_default_precision_and_tolerance_are_good_enough():
     X, y = problem(n=60)
-    options = {"random_state": 0, "folds": 3, "sigma2": 2.0}
-    value, gradient = CrossValidationObjective(X, y, RBF(2.0, 3.0), **options).value_and_gradient(np.log([2.0, 3, 2]))
+    model = KernelLogisticClassifier(RBF(2.0, 3.0), intercept_variance=2.0, tuning=CrossValidation(3))
+    value, gradient = CrossValidationObjective(model, X, y).value_and_gradient(np.log([2.0, 3, 2]))
     expected, expected_gradient = make(X, y, RBF(2.0, 3.0)).value_and_gradient(np.log([2.0, 3, 2]), TIGHT)
     assert value == pytest.approx(expected, rel=1e-6)
     assert alike(gradient, expected_gradient, 1e-3)
@@ -197,13 +210,20 @@ def test_default_precision_and_tolerance_are_good_enough():
 def test_estimator_with_these_values_has_this_loss():
     """The criterion is what one gets by fitting and predicting fold by fold."""
     X, y = problem(n=60)
-    objective = make(X, y, RBF(2.0, 3.0), **TREE, variances=[2.0, 1.0, 0.5])
+    objective = make(X, y, RBF(2.0, 3.0), **TREE, coupling=Tree(variances=[2.0, 1.0, 0.5]))
     value = objective.value(objective.theta, TIGHT)
     loss = 0.0
     for fold in range(3):
         out = objective.partitions[0] == fold
-        options = {"variances": [2.0, 1.0, 0.5], "sigma2": 2.0, "tol": 1e-10, "precision": "double"}
-        model = KernelLogisticClassifier(RBF(2.0, 3.0), **TREE, hyperparameters="fixed", **options)
+        model = KernelLogisticClassifier(
+            RBF(2.0, 3.0),
+            **TREE,
+            coupling=Tree(variances=[2.0, 1.0, 0.5]),
+            intercept_variance=2.0,
+            tuning=None,
+            tol=1e-10,
+            solver=Solver(precision="double"),
+        )
         log_proba = model.fit(X[~out], y[~out]).predict_log_proba(X[out])
         loss -= log_proba[np.arange(out.sum()), np.searchsorted(model.classes_, y[out])].sum()
     assert value == pytest.approx(loss, rel=1e-4)
@@ -264,8 +284,8 @@ def test_class_with_one_row_is_always_trained_on(options):
     value, _ = check_gradient(objective, theta)
     classes = (TAXONOMY.classes if options else np.sort(LABELS)).tolist()
     oracle = Oracle(np.array([classes.index(label) for label in y]), 6, objective.partitions[0])
-    table = objective.hyperparameters.table(theta)
-    K = covariance(functions_of(table, classes, **options), table["sigma2"], X)
+    table = objective.parameters.table(theta)
+    K = covariance(functions_of(table, classes, **options), table.intercept_variance, X)
     assert value == pytest.approx(oracle.value(K), rel=1e-8)
 
 
@@ -292,8 +312,8 @@ def test_classes_without_rows():
     theta = shift(objective.theta)
     value, _ = check_gradient(objective, theta)
     oracle = Oracle(np.searchsorted(labels, y), len(labels), objective.partitions[0], np.where(y == "c", 2.0, 1.0))
-    table = objective.hyperparameters.table(theta)
-    K = covariance(functions_of(table, labels), table["sigma2"], X)
+    table = objective.parameters.table(theta)
+    K = covariance(functions_of(table, labels), table.intercept_variance, X)
     assert value == pytest.approx(oracle.value(K), rel=1e-8)
     with pytest.raises(ValueError, match=r"classes lacks labels that are in y: \['c'\]"):
         make(X, y, classes=SEEN[:-1])
@@ -325,7 +345,7 @@ def test_single_hold_out():
 
 def test_partitions_are_averaged():
     X, y = problem()
-    many = make(X, y, RBF(2.0), n_partitions=3)
+    many = make(X, y, RBF(2.0), repeats=3)
     singles = [make(X, y, RBF(2.0), folds=folds) for folds in many.partitions]
     assert len({folds.tobytes() for folds in many.partitions}) == 3
     results = [single.value_and_gradient(single.theta) for single in singles]
@@ -339,7 +359,7 @@ def test_partitions_are_averaged():
 
 def test_random_state():
     X, y = problem()
-    first, again, other = (make(X, y, RBF(2.0), random_state=seed, n_partitions=2) for seed in (3, 3, 4))
+    first, again, other = (make(X, y, RBF(2.0), random_state=seed, repeats=2) for seed in (3, 3, 4))
     assert np.array_equal(first.partitions, again.partitions)
     assert not np.array_equal(first.partitions, other.partitions)
     assert first.value(first.theta) == again.value(again.theta) != other.value(other.theta)
@@ -354,13 +374,13 @@ def test_splitter():
 # States
 
 
-@pytest.mark.parametrize("n_partitions", [1, 2])
+@pytest.mark.parametrize("repeats", [1, 2])
 @pytest.mark.parametrize("sharing", ["flat", "tree, node", "PerClass"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_state_round_trip(kernel, sharing, n_partitions, tmp_path):
+def test_state_round_trip(kernel, sharing, repeats, tmp_path):
     X, y = problem()
     own, options = SHARINGS[sharing]
-    options = options | {"precision": "auto", "n_partitions": n_partitions}
+    options = options | {"precision": "auto", "repeats": repeats}
     objective, fresh = (make(X, y, own(KERNELS[kernel]), **options) for _ in range(2))
     assert objective.state() == {}
     point = shift(objective.theta)
@@ -395,7 +415,7 @@ def test_accepted_fits_save_work():
 
 def test_foreign_states():
     X, y = problem()
-    objective = make(X, y, RBF(2.0), n_partitions=2)
+    objective = make(X, y, RBF(2.0), repeats=2)
     objective.value(objective.theta)
     state = objective.state()
     with pytest.raises(ValueError, match="state has the key 'x'"):
@@ -423,14 +443,12 @@ def test_names_of_kernels_start_from_the_data():
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     cosines = np.array([unit[i] @ unit[j] for i in range(len(unit)) for j in range(i)])
     start = 5.0 / np.sqrt((cosines**2).mean()) / (X**2).sum(axis=1).mean()
-    for kernel in (None, "linear"):
-        objective = make(X, y, kernel)
-        assert np.allclose(np.exp(objective.theta), [start, 2.0])
+    assert np.allclose(np.exp(make(X, y, "linear").theta), [start, 2.0])
     mixed = make(X, y, {label: "rbf" if label < "b" else "linear" for label in SEEN})
     assert "kernels[a/x, a/y].length_scale" in mixed.names
     tree = make(X, y, "matern", **TREE)
     assert tree.names[:2] == ("kernel.length_scale", "variances[level 1]")
-    assert tree.hyperparameters.table(tree.theta)["kernel"].variance == 10.0
+    assert tree.parameters.table(tree.theta).kernel.variance == 10.0
     with pytest.raises(ValueError, match="kernel is 'gauss'"):
         make(X, y, "gauss")
 
@@ -454,7 +472,7 @@ def test_matrices_in_place_of_kernels(options):
 
 def test_nothing_to_learn():
     X, y = problem()
-    objective = make(X, y, RBF(2.0, fixed=True), learn_sigma2=False)
+    objective = make(X, y, RBF(2.0, fixed=True), learn_intercept_variance=False)
     assert objective.names == ()
     value, gradient = objective.value_and_gradient(objective.theta)
     assert np.isfinite(value)
@@ -463,7 +481,7 @@ def test_nothing_to_learn():
 
 def test_without_intercepts():
     X, y = problem()
-    objective = make(X, y, RBF(2.0), sigma2=0.0)
+    objective = make(X, y, RBF(2.0), intercept_variance=0.0)
     assert objective.names == ("kernel.length_scale", "kernel.variance")
     theta = shift(objective.theta)
     value, _ = check_gradient(objective, theta)
@@ -521,14 +539,14 @@ def test_failed_evaluation():
         ({"taxonomy": "tree"}, TypeError, "taxonomy must be a taxolearn.Taxonomy or None, got str"),
         ({"folds": 1}, ValueError, "folds is 1, expected at least 2"),
         ({"folds": [0, 1]}, ValueError, "folds must be a number of folds"),
-        ({"n_partitions": 0}, ValueError, "n_partitions must be finite and at least 1"),
-        ({"n_partitions": 2, "folds": KFold(3)}, ValueError, "n_partitions is 2, but folds gives one partition"),
-        ({"sigma2": -1.0}, ValueError, "sigma2"),
-        ({"learn_sigma2": "yes"}, TypeError, "learn_sigma2 must be True or False, got 'yes'"),
-        ({"method": "ncg"}, ValueError, "method is 'ncg'"),
-        ({"method": "exact", "taxonomy": TAXONOMY}, ValueError, 'method="exact" is for flat models'),
-        ({"algorithm": "fast"}, ValueError, "algorithm is 'fast'"),
-        ({"algorithm": "gram", "rank": 5}, ValueError, "rank and rank_tolerance belong to"),
+        ({"repeats": 0}, ValueError, "repeats must be finite and at least 1"),
+        ({"repeats": 2, "folds": KFold(3)}, ValueError, "repeats is 2, but folds gives one partition"),
+        ({"intercept_variance": -1.0}, ValueError, "intercept_variance"),
+        ({"learn_intercept_variance": "yes"}, TypeError, "learn_intercept_variance must be True or False, got 'yes'"),
+        ({"method": "sgd"}, ValueError, "method is 'sgd'"),
+        ({"method": "exact", "taxonomy": TAXONOMY}, ValueError, r'Solver\(method="exact"\) is for flat models'),
+        ({"products": "fast"}, ValueError, "products is 'fast'"),
+        ({"products": "gram", "rank": 5}, ValueError, "rank and rank_tolerance belong to"),
         ({"rank": 0}, ValueError, "rank must be"),
         ({"rank_tolerance": 1.5}, ValueError, "rank_tolerance is a share of the trace"),
         ({"memory_limit": "much"}, ValueError, "memory_limit is 'much'"),
@@ -536,8 +554,8 @@ def test_failed_evaluation():
         ({"strategy": "none"}, ValueError, "strategy is 'none'"),
         ({"max_iter": 0}, ValueError, "max_iter must be"),
         ({"n_threads": 0}, ValueError, "n_threads must be"),
-        ({"variances": [1.0]}, ValueError, "variances are those of the nodes of a taxonomy"),
-        ({"coupling": "tree"}, ValueError, 'coupling="tree" needs a taxonomy'),
+        ({"coupling": Independent(variances=[1.0])}, ValueError, "variances are those of the nodes of a taxonomy"),
+        ({"coupling": "tree"}, ValueError, "coupling='tree' needs a taxonomy"),
         ({"kernel": RBF([1.0, 2.0])}, ValueError, "length_scale has 2 values, X has 3"),
         ({"kernel": 3}, TypeError, "kernel must be"),
         ({"kernel": Precomputed()}, ValueError, r"X has shape \(30, 3\), expected a square matrix"),
@@ -560,7 +578,7 @@ def test_bad_data():
         make(X, y[:-1])
     with pytest.raises(ValueError, match="y has one class only"):
         make(X, np.zeros(len(y)))
-    with pytest.raises(ValueError, match='hyperparameters="fixed"'):
+    with pytest.raises(ValueError, match="tuning=None"):
         make(X, np.arange(len(y)))
     with pytest.raises(ValueError, match="y"):
         make(X, np.where(y == "c", "d", y), taxonomy=Taxonomy.from_labels(["a/x", "b"]))
@@ -585,7 +603,7 @@ def test_per_class_of_labels_that_are_numbers():
     numbers = np.array([SEEN.index(label) for label in y])
     objective = make(X, numbers, PerClass(RBF(2.0)))
     assert objective.names[0] == "kernels[0].length_scale"
-    identity = make(X, y, PerClass(RBF(2.0)), **IDENTITY)
+    identity = make(X, y, PerClass(RBF(2.0)), **INDEPENDENT)
     assert "kernels[b/y/2].length_scale" in identity.names
     check_gradient(identity, identity.theta)
 
@@ -593,14 +611,14 @@ def test_per_class_of_labels_that_are_numbers():
 @pytest.mark.parametrize(("tol", "expected"), [(1e-3, 1e-4), (1e-5, 1e-6), (3e-7, 1e-7), (1e-9, 1e-9)])
 def test_systems_are_solved_more_accurately_than_fits(tol, expected):
     generator = np.random.default_rng(0)
-    objective = CrossValidationObjective(generator.normal(size=(30, 3)), np.arange(30) % 3, folds=3)
+    objective = make(generator.normal(size=(30, 3)), np.arange(30) % 3, precision="auto")
     (criterion,) = objective._criteria
     asked = []
 
     class Spy:
-        def evaluate(self, **arguments):
-            asked.append((arguments["tol"], arguments["adjoint_tol"]))
-            return criterion.evaluate(**arguments)
+        def evaluate(self, prior, settings, *others):
+            asked.append((settings.tol, settings.adjoint_tol))
+            return criterion.evaluate(prior, settings, *others)
 
     objective._criteria = [Spy()]
     objective.evaluate(objective.theta, tol)

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import log_loss
 
-from taxolearn import KernelLogisticClassifier
+from taxolearn import KernelLogisticClassifier, Solver
 from taxolearn.kernels import Linear
 
 pytestmark = pytest.mark.data
@@ -21,7 +21,7 @@ def fit(request, news20):
     return (
         variance,
         products,
-        KernelLogisticClassifier(Linear(variance), sigma2=SIGMA2, hyperparameters="fixed").fit(news20.X, news20.y),
+        KernelLogisticClassifier(Linear(variance), intercept_variance=SIGMA2, tuning=None).fit(news20.X, news20.y),
     )
 
 
@@ -57,12 +57,12 @@ def test_held_out_documents_at_the_larger_variance(fit, news20):
 
 def test_both_states_give_the_same_model(news20):
     models = [
-        KernelLogisticClassifier(Linear(5.0), sigma2=SIGMA2, tol=1e-8, state=state, hyperparameters="fixed").fit(
-            news20.X, news20.y
-        )
+        KernelLogisticClassifier(
+            Linear(5.0), intercept_variance=SIGMA2, tol=1e-8, tuning=None, solver=Solver(space=state)
+        ).fit(news20.X, news20.y)
         for state in ("coefficients", "weights")
     ]
-    assert [model.result_.state for model in models] == ["coefficients", "weights"]
+    assert [model.result_.space for model in models] == ["coefficients", "weights"]
     # Weights are within sqrt(2 gap) of the optimum, so predictors are within sqrt(k(x, x)) times that.
     radius = sum(np.sqrt(2 * model.result_.gap) for model in models)
     u, v = (model.decision_function(news20.X_test) for model in models)

@@ -12,6 +12,7 @@ import taxolearn
 from taxolearn import KernelLogisticClassifier, Taxonomy
 from taxolearn.cli import main
 from taxolearn.datasets import make_hierarchy
+from taxolearn.kernels import Linear
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def problem():
     """Sparse rows over a small tree, and a model of them."""
     data = make_hierarchy(n_samples=300, n_features=40, branching=(2, 3), random_state=0)
     X = sp.csr_matrix(np.where(np.abs(data.X) > 1.0, data.X, 0.0))
-    model = KernelLogisticClassifier(taxonomy=data.taxonomy, hyperparameters="fixed").fit(X, data.y)
+    model = KernelLogisticClassifier(Linear(), taxonomy=data.taxonomy, tuning=None).fit(X, data.y)
     return X, data.y, model
 
 
@@ -100,7 +101,7 @@ def test_bad_arguments(problem):
         taxolearn.prune(model, -0.1)
     with pytest.raises(TypeError, match="Pipeline that ends in one, got TfidfVectorizer"):
         taxolearn.prune(TfidfVectorizer(), 0.5)
-    bent = KernelLogisticClassifier("rbf", hyperparameters="fixed").fit(X[:30].toarray(), y[:30])
+    bent = KernelLogisticClassifier("rbf", tuning=None).fit(X[:30].toarray(), y[:30])
     with pytest.raises(ValueError, match="not linear"):
         taxolearn.prune(bent, 0.5)
 
@@ -161,7 +162,7 @@ def test_the_command_obeys_and_refuses(trained, capsys):
 
 def test_pipelines_keep_their_steps():
     texts = ["red apple", "green apple", "iron saw", "steel saw"]
-    model = make_pipeline(TfidfVectorizer(), KernelLogisticClassifier(hyperparameters="fixed"))
+    model = make_pipeline(TfidfVectorizer(), KernelLogisticClassifier(Linear(), tuning=None))
     model.fit(texts, ["fruit/a", "fruit/a", "tool/s", "tool/s"])
     small = taxolearn.prune(model, 0.5)
     assert small.predict(["blue apple"]).tolist() == ["fruit/a"]

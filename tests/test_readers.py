@@ -692,7 +692,7 @@ def test_npz_adds_up_entries_stored_twice():
         ({"shape": np.array([3, 2])}, r"train_shape to be at least 3 columns"),
         ({"shape": np.array([3, 5])}, r"train_shape to be n_features=4 columns, found 5"),
         ({"shape": np.array([3])}, r"train_shape to be two integers"),
-        ({"y": np.array([1, 2])}, r"expected 3 labels in train_y, one a row, found the shape \(2,\)"),
+        ({"y": np.array([1, 2])}, r"expected 3 labels in train_y, one per row, found the shape \(2,\)"),
     ],
 )
 def test_npz_arrays_must_be_a_matrix(change, message):

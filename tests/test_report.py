@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from taxolearn import KernelLogisticClassifier, Taxonomy
-from taxolearn.kernels import RBF
-from taxolearn.report import gather, render
-from taxolearn.report.findings import Rows
+from taxolearn import KernelLogisticClassifier, Taxonomy, metrics
+from taxolearn.kernels import RBF, Linear
+from taxolearn.report import collect_findings, render
+from taxolearn.report.findings import UNKNOWN, Rows
+from taxolearn.report.scores import RunningScores
 
 WORDS = {
     "fruit/apple": "apple orchard cider red green",
@@ -35,7 +36,9 @@ def vectorizer():
 
 def model_of(vectorizer, **options):
     texts, labels = make(150, 0)
-    return KernelLogisticClassifier(hyperparameters="fixed", **options).fit(vectorizer.transform(texts), labels)
+    return KernelLogisticClassifier(**{"kernel": Linear(), "tuning": None} | options).fit(
+        vectorizer.transform(texts), labels
+    )
 
 
 def rows_of(model, vectorizer, texts, labels):
@@ -47,7 +50,7 @@ def rows_of(model, vectorizer, texts, labels):
         def explain(rows, nodes):
             return model.explain(X[rows], nodes, feature_names=names)
 
-    return Rows(labels, model.predict_proba(X), texts, explain)
+    return Rows(labels, model.predict_log_proba(X), texts, explain)
 
 
 @pytest.mark.parametrize("is_tree", [False, True])
@@ -56,7 +59,7 @@ def test_numbers(is_tree, vectorizer):
     model = model_of(vectorizer, taxonomy=tree if is_tree else None)
     texts, labels = make(120, 1)
     parts = [(texts[:50], labels[:50]), (texts[50:], labels[50:])]
-    findings = gather(model, (rows_of(model, vectorizer, *part) for part in parts), "Title")
+    findings = collect_findings(model, (rows_of(model, vectorizer, *part) for part in parts), "Title")
     answers = model.predict(vectorizer.transform(texts))
     names = findings.nodes["names"]
     for node, name in enumerate(names):
@@ -92,26 +95,26 @@ def test_unknown_classes_are_left_out(vectorizer):
     model = model_of(vectorizer)
     texts, labels = make(20, 1)
     labels = np.where(np.arange(20) < 3, "zzz", labels)
-    findings = gather(model, [rows_of(model, vectorizer, texts, labels)], "Title")
+    findings = collect_findings(model, [rows_of(model, vectorizer, texts, labels)], "Title")
     summary = dict(findings.summary)
     answers = model.predict(vectorizer.transform(texts))
     assert summary["rows"] == "20"
     assert summary["accuracy"] == f"{np.mean(answers == labels):.1%}"
-    assert summary["rows of unknown classes: errors in accuracies, else left out"] == "3"
+    assert summary[UNKNOWN] == "3"
     assert findings.nodes["support"][0] == 17
     with pytest.raises(ValueError, match="no rows of known classes"):
-        gather(model, [rows_of(model, vectorizer, texts[:3], labels[:3])], "Title")
+        collect_findings(model, [rows_of(model, vectorizer, texts[:3], labels[:3])], "Title")
 
 
 def test_models_without_weights_have_no_reasons(vectorizer):
     model = model_of(vectorizer, kernel=RBF(1.0))
-    findings = gather(model, [rows_of(model, vectorizer, *make(40, 1))], "Title")
+    findings = collect_findings(model, [rows_of(model, vectorizer, *make(40, 1))], "Title")
     assert all(each["reasons"] == [] for each in findings.mistakes)
 
 
 def test_page_holds_everything_and_nothing_of_others(vectorizer):
     model = model_of(vectorizer, taxonomy=Taxonomy.from_labels(list(WORDS)))
-    findings = gather(model, [rows_of(model, vectorizer, *make(40, 1))], "A <title> & more")
+    findings = collect_findings(model, [rows_of(model, vectorizer, *make(40, 1))], "A <title> & more")
     page = render(findings)
     assert "<title>A &lt;title&gt; &amp; more</title>" in page
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL).group(1)
@@ -120,3 +123,47 @@ def test_page_holds_everything_and_nothing_of_others(vectorizer):
     # Self-contained: nothing is fetched.
     assert not re.search(r'(src|href)="(?!#)', page)
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_scores_are_those_of_the_metrics(is_tree, vectorizer):
+    """Rows in parts, by the one definition of every score; those of unknown classes have no log loss."""
+    tree = Taxonomy.from_labels(list(WORDS)) if is_tree else None
+    model = model_of(vectorizer, taxonomy=tree)
+    texts, labels = make(300, 1)
+    log_proba = model.predict_log_proba(vectorizer.transform(texts))
+    findings = collect_findings(model, [rows_of(model, vectorizer, texts, labels)], "Title")
+    scores = RunningScores(model)
+    for part in (slice(0, 100), slice(100, 300)):
+        scores.add(labels[part], log_proba[part])
+    found, summary = scores.summary(), dict(findings.summary)
+    curve = metrics.reliability_curve(labels, np.exp(log_proba), classes=model.classes_)
+    assert curve.calibration_error > 0.005
+    assert found["calibration_error"] == pytest.approx(curve.calibration_error)
+    assert summary["calibration error"] == f"{curve.calibration_error:.1%}"
+    np.testing.assert_allclose(findings.reliability["confidence"], curve.confidence, rtol=1e-3)
+    np.testing.assert_allclose(findings.reliability["frequency"], curve.frequency, rtol=1e-3)
+    assert findings.reliability["rows"] == curve.weight.tolist()
+    expected = metrics.log_loss(labels, log_proba=log_proba, classes=model.classes_)
+    assert found["log_loss"] == pytest.approx(expected)
+    assert summary["log loss"] == f"{expected:.3f}"
+    scores.add(np.array(["zzz", "aaa"]), log_proba[:2])
+    more = scores.summary()
+    assert more["rows_of_unknown_classes"] == 2
+    assert more["log_loss"] == pytest.approx(expected)
+    assert more["calibration_error"] == pytest.approx(curve.calibration_error)
+    assert more["accuracy"] == pytest.approx(found["accuracy"] * 300 / 302)
+    assert more["taxo_loss"] == found["taxo_loss"]
+
+
+def test_log_loss_is_not_clipped(vectorizer):
+    """The report says what ``evaluate`` says, also of probabilities below the smallest number."""
+    model = model_of(vectorizer)
+    log_proba = np.full((2, 5), -2000.0)
+    log_proba[:, 0] = 0.0
+    labels = model.classes_[[0, 1]]
+    findings = collect_findings(model, [Rows(labels, log_proba, ["a", "b"], None)], "Title")
+    scores = RunningScores(model)
+    scores.add(labels, log_proba)
+    assert scores.summary()["log_loss"] == 1000.0
+    assert dict(findings.summary)["log loss"] == "1000.000"

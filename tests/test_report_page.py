@@ -8,7 +8,8 @@ import pytest
 from browser import Browser, find_chromium
 
 from taxolearn import KernelLogisticClassifier, Taxonomy
-from taxolearn.report import gather, render
+from taxolearn.kernels import Linear
+from taxolearn.report import collect_findings, render
 from taxolearn.report.findings import Rows
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium (Debian: chromium)")
@@ -21,10 +22,10 @@ def write_page(path, n_classes, is_tree=True):
     tree = Taxonomy.from_labels(labels) if is_tree else None
     y = labels[np.arange(3 * n_classes) % n_classes]
     X = generator.normal(size=(len(y), 5)) + np.arange(len(y))[:, None] % n_classes % 7
-    model = KernelLogisticClassifier(taxonomy=tree, hyperparameters="fixed", tol=0.1).fit(X, y)
+    model = KernelLogisticClassifier(Linear(), taxonomy=tree, tuning=None, tol=0.1).fit(X, y)
     texts = [f"document {k} about {label}" for k, label in enumerate(y)]
-    rows = Rows(y, model.predict_proba(X), texts, lambda rows, nodes: model.explain(X[rows], nodes))
-    path.write_text(render(gather(model, [rows], "A report")), encoding="utf-8")
+    rows = Rows(y, model.predict_log_proba(X), texts, lambda rows, nodes: model.explain(X[rows], nodes))
+    path.write_text(render(collect_findings(model, [rows], "A report")), encoding="utf-8")
     return path
 
 

@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.special import logsumexp, softmax
 
-from taxolearn import _core
+testing = pytest.importorskip("taxolearn_testing", reason="built by cmake -DTAXOLEARN_BUILD_TEST_MODULE=ON")
+
 
 N, C = 17, 5
 
@@ -58,14 +59,14 @@ def hessian_blocks(u, weights):
 
 def test_residual_is_loss_and_gradient(targets, weights):
     u = predictors()
-    value, residual = _core.Softmax(targets, C, weights).residual(u)
+    value, residual = testing.Softmax(targets, C, weights).residual(u)
     np.testing.assert_allclose(value, loss(u, targets, weights), rtol=1e-13)
     expected = ones_if_none(weights)[:, None] * (softmax(u, axis=1) - dense(targets))
     np.testing.assert_allclose(residual, expected, rtol=1e-12, atol=1e-15)
 
 
 def test_residual_is_the_derivative_of_the_loss(targets, weights):
-    core = _core.Softmax(targets, C, weights)
+    core = testing.Softmax(targets, C, weights)
     error = check_grad(
         lambda flat: core.residual(flat.reshape(N, C))[0],
         lambda flat: core.residual(flat.reshape(N, C))[1].ravel(),
@@ -76,7 +77,7 @@ def test_residual_is_the_derivative_of_the_loss(targets, weights):
 
 def test_line_has_the_derivatives_along_a_direction(targets, weights):
     u, du = predictors(), predictors(seed=7, scale=0.5)
-    core = _core.Softmax(targets, C, weights)
+    core = testing.Softmax(targets, C, weights)
     value, slope, curvature = core.line(u, du)
     np.testing.assert_allclose(value, loss(u, targets, weights), rtol=1e-13)
     h = 1e-4
@@ -88,8 +89,8 @@ def test_line_has_the_derivatives_along_a_direction(targets, weights):
 
 def test_roots_multiply_to_the_hessian(weights):
     u, x = predictors(), predictors(seed=8)
-    core = _core.Softmax(labels(), C, weights)
-    state = core.curve(u)
+    core = testing.Softmax(labels(), C, weights)
+    state = core.curvature(u)
     np.testing.assert_allclose(state, softmax(u, axis=1), rtol=1e-13)
     product = core.root(state, core.root_transposed(state, x))
     np.testing.assert_allclose(product, np.einsum("icd,id->ic", hessian_blocks(u, weights), x), atol=1e-13)
@@ -97,14 +98,14 @@ def test_roots_multiply_to_the_hessian(weights):
 
 def test_transposed_root_is_the_transpose(weights):
     x, y = predictors(seed=8), predictors(seed=9)
-    core = _core.Softmax(labels(), C, weights)
-    state = core.curve(predictors())
+    core = testing.Softmax(labels(), C, weights)
+    state = core.curvature(predictors())
     np.testing.assert_allclose((core.root(state, x) * y).sum(), (x * core.root_transposed(state, y)).sum(), rtol=1e-12)
 
 
 def test_root_diagonal_is_that_of_the_transposed_product(weights):
-    core = _core.Softmax(labels(), C, weights)
-    state = core.curve(predictors())
+    core = testing.Softmax(labels(), C, weights)
+    state = core.curvature(predictors())
     columns = []
     for c in range(C):
         unit = np.zeros((N, C))
@@ -116,18 +117,18 @@ def test_root_diagonal_is_that_of_the_transposed_product(weights):
 @pytest.mark.parametrize("scale", [1e3, 1e6])
 def test_large_predictors_neither_overflow_nor_lose_the_loss(targets, scale):
     u = predictors(scale=scale)
-    core = _core.Softmax(targets, C)
+    core = testing.Softmax(targets, C)
     value, residual = core.residual(u)
     np.testing.assert_allclose(value, loss(u, targets, None), rtol=1e-12)
     np.testing.assert_allclose(residual, softmax(u, axis=1) - dense(targets), atol=1e-14)
     assert all(np.isfinite(core.line(u, u)))
-    state = core.curve(u)
+    state = core.curvature(u)
     for out in (core.root(state, u), core.root_transposed(state, u), core.root_diagonal(state)):
         assert np.isfinite(out).all()
 
 
 def test_adding_a_constant_to_a_row_changes_nothing(targets):
-    u, core = predictors(), _core.Softmax(targets, C)
+    u, core = predictors(), testing.Softmax(targets, C)
     shifted_value, shifted = core.residual(u + np.arange(N)[:, None])
     value, residual = core.residual(u)
     np.testing.assert_allclose(shifted_value, value, rtol=1e-12)
@@ -137,15 +138,15 @@ def test_adding_a_constant_to_a_row_changes_nothing(targets):
 def test_integer_weights_are_repetitions():
     u, y = predictors(), labels()
     repeats = np.arange(N) % 3
-    weighted, _ = _core.Softmax(y, C, repeats.astype(float)).residual(u)
-    repeated, _ = _core.Softmax(np.repeat(y, repeats), C).residual(np.repeat(u, repeats, axis=0))
+    weighted, _ = testing.Softmax(y, C, repeats.astype(float)).residual(u)
+    repeated, _ = testing.Softmax(np.repeat(y, repeats), C).residual(np.repeat(u, repeats, axis=0))
     np.testing.assert_allclose(weighted, repeated, rtol=1e-13)
 
 
 def test_inputs_stay_as_they_were(targets):
     u, du = predictors(), predictors(seed=7)
     u.flags.writeable = du.flags.writeable = False
-    core = _core.Softmax(targets, C)
+    core = testing.Softmax(targets, C)
     core.residual(u)
     core.line(u, du)
     np.testing.assert_array_equal(u, predictors())
@@ -166,9 +167,9 @@ def test_inputs_stay_as_they_were(targets):
 )
 def test_bad_targets_and_weights_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        _core.Softmax(*arguments)
+        testing.Softmax(*arguments)
 
 
 def test_predictors_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=rf"expected an array of shape \({N}, {C}\)"):
-        _core.Softmax(labels(), C).residual(np.zeros((N, C + 1)))
+        testing.Softmax(labels(), C).residual(np.zeros((N, C + 1)))

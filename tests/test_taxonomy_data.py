@@ -5,7 +5,7 @@ import pytest
 from conftest import Split
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from taxolearn import KernelLogisticClassifier, Taxonomy, metrics
+from taxolearn import KernelLogisticClassifier, Taxonomy, Tree, metrics
 from taxolearn.datasets import read_lshtc, read_svmlight
 from taxolearn.kernels import Linear
 
@@ -44,7 +44,7 @@ def test_clef_figures(clef):
     """Variances of the nodes as chosen by held-out log likelihood (python -m bench hierarchy)."""
     data, taxonomy = clef
     model = KernelLogisticClassifier(
-        taxonomy=taxonomy, variances=[0.01, 0.03, 0.09], sigma2=10.0, hyperparameters="fixed"
+        Linear(), taxonomy=taxonomy, intercept_variance=10.0, tuning=None, coupling=Tree(variances=[0.01, 0.03, 0.09])
     ).fit(data.X, data.y)
     assert model.result_.relative_gap <= 1e-6
     answers = model.predict(data.X_test)
@@ -56,23 +56,22 @@ def test_the_tree_wins_where_examples_are_few(lshtc):
     """1,860 texts for 1,139 classes: the flat model knows almost nothing of most classes."""
     data, taxonomy = lshtc
     scores = {}
-    for coupling, variances in {"identity": None, "tree": 3.0 ** -np.arange(5)}.items():
+    for name, coupling in {"independent": "independent", "tree": Tree(variances=3.0 ** -np.arange(5))}.items():
         model = KernelLogisticClassifier(
             Linear(variance=5000),
             taxonomy=taxonomy,
-            coupling=coupling,
-            variances=variances,
-            sigma2=0.01,
+            intercept_variance=0.01,
             tol=1e-3,
-            hyperparameters="fixed",
+            tuning=None,
+            coupling=coupling,
         ).fit(data.X, data.y)
         assert model.classes_.shape == (1139,)
         log_proba = model.predict_log_proba(data.X_test)
         top = model.classes_[log_proba.argmax(axis=1)]
-        scores[coupling] = (
+        scores[name] = (
             metrics.log_loss(data.y_test, log_proba=log_proba, classes=model.classes_),
             metrics.taxo_loss(data.y_test, top, taxonomy=taxonomy),
             metrics.taxo_loss(data.y_test, model.decide(data.X_test, "taxo"), taxonomy=taxonomy),
             -metrics.accuracy(data.y_test, top),
         )
-    assert (np.array(scores["tree"]) < np.array(scores["identity"]) - 0.02).all()
+    assert (np.array(scores["tree"]) < np.array(scores["independent"]) - 0.02).all()

@@ -18,15 +18,17 @@ from sklearn.exceptions import ConvergenceWarning
 from trees import Hierarchical
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn import CrossValidation, KernelLogisticClassifier, PartialLabels, Solver, Taxonomy
 from taxolearn.estimators import kernel_logistic
 from taxolearn.kernels import RBF, Linear
-from taxolearn.targets.read import AllowedSets, label_targets, read_targets
+from taxolearn.targets.base import AllowedSets
+from taxolearn.targets.read import read_targets
+from taxolearn.targets.single import label_targets
 from taxolearn.tuning.learn import _drawn
 
 TREE = Taxonomy.from_labels(["a/x", "a/y", "b/x", "b/y", "b/z", "c"])
 LEAVES = np.sort(TREE.classes)
-TIGHT = {"tol": 1e-13, "precision": "double"}
+TIGHT = {"tol": 1e-13, "solver": Solver(precision="double")}
 
 
 def problem(n=120, seed=0, d=4):
@@ -51,7 +53,7 @@ def blur(y, share, seed=0):
 
 def model(kernel=None, **parameters):
     kernel = Linear(0.8) if kernel is None else kernel
-    return KernelLogisticClassifier(kernel, hyperparameters="fixed", n_threads=1, **parameters)
+    return KernelLogisticClassifier(kernel, tuning=None, n_threads=1, **parameters)
 
 
 def tree_model(kernel=None, **parameters):
@@ -151,10 +153,10 @@ class TestReading:
         assert below.classes_.tolist() == LEAVES.tolist()
         assert below.taxonomy_ == TREE
         assert below.em_result_.uncertain == 1
-        own = tree_model(inner_labels="own").fit(X, y.astype(str))
+        own = tree_model(labels="own").fit(X, y.astype(str))
         assert "b" in own.classes_
         assert own.em_result_ is None
-        in_a_set = tree_model(inner_labels="own").fit(X, [*y[:-1], {"b", "c"}])
+        in_a_set = tree_model(labels="own").fit(X, [*y[:-1], {"b", "c"}])
         assert "b" in in_a_set.classes_
 
     @pytest.mark.parametrize(
@@ -183,7 +185,7 @@ class TestReading:
         X, y = problem()
         coarse = np.where(np.char.startswith(y, "b/"), "b", y)
         below = [name for name in LEAVES if name.startswith("b/")]
-        with pytest.warns(UserWarning, match=r"rows allow 'b/x', 'b/y', 'b/z' together only.*inner_labels=\"own\""):
+        with pytest.warns(UserWarning, match=r"rows allow 'b/x', 'b/y', 'b/z' together only.* labels=\"own\""):
             fitted = tree_model().fit(X, coarse)
         proba = fitted.predict_proba(X)[:, np.isin(LEAVES, below)]
         np.testing.assert_allclose(proba, proba[:, :1].repeat(len(below), axis=1), atol=1e-6)
@@ -239,12 +241,12 @@ class TestReading:
 
     def test_errors_of_parameters(self):
         X, y = problem()
-        with pytest.raises(ValueError, match="inner_labels is 'inside', expected one of 'below', 'own'"):
-            model(inner_labels="inside").fit(X, y)
-        with pytest.raises(ValueError, match="em_tol must be finite and at least 0"):
-            model(em_tol=-1.0).fit(X, y)
-        with pytest.raises(ValueError, match="em_rounds must be finite and at least 1"):
-            model(em_rounds=0).fit(X, y)
+        with pytest.raises(ValueError, match="labels is 'inside', expected one of 'below', 'own'"):
+            model(labels="inside").fit(X, y)
+        with pytest.raises(ValueError, match="tol must be finite and at least 0"):
+            model(labels=PartialLabels(tol=-1.0)).fit(X, y)
+        with pytest.raises(ValueError, match="max_rounds must be finite and at least 1"):
+            model(labels=PartialLabels(max_rounds=0)).fit(X, y)
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             model().fit(X, [*y[:-2], None])
         with pytest.raises(ValueError, match="class_weight names labels that are not in y"):
@@ -278,7 +280,7 @@ class TestProbabilities:
     def test_a_model_learns_what_another_one_says(self):
         X, y = problem()
         teacher = model(Linear(5.0)).fit(X, y)
-        student = model(Linear(1e6), sigma2=1e6).fit(
+        student = model(Linear(1e6), intercept_variance=1e6).fit(
             X, pd.DataFrame(teacher.predict_proba(X), columns=teacher.classes_)
         )
         assert_same(teacher, student, X, atol=2e-3)
@@ -312,7 +314,7 @@ class TestWeights:
             targets, fresh = blur(y, 0.5), tree_model if kind == "tree" else model
             if kind == "sets":
                 targets[:] = [label if isinstance(label, set) or label in LEAVES else None for label in targets]
-        parameters = TIGHT | {"em_tol": 1e-9, "em_rounds": 400}
+        parameters = TIGHT | {"labels": PartialLabels(tol=1e-9, max_rounds=400)}
         weighted = fresh(**parameters).fit(X, targets, weights)
         assert_same(weighted, fresh(**parameters).fit(X[repeat], targets[repeat]), X, atol=2e-4)
         assert np.abs(weighted.predict_proba(X) - fresh(**parameters).fit(X, targets).predict_proba(X)).max() > 1e-2
@@ -349,8 +351,8 @@ class TestExpectation:
     def test_the_bound_never_rises(self, kernel, is_tree, seed):
         X, y = problem(n=int(30 + 40 * seed), seed=seed)
         share = (0.2, 0.5, 0.9, 1.0)[seed]
-        coupling = "tree" if is_tree else "identity"
-        fitted = tree_model(kernel, coupling=coupling, em_rounds=30, em_tol=1e-7)
+        coupling = "tree" if is_tree else "independent"
+        fitted = tree_model(kernel, coupling=coupling, labels=PartialLabels(max_rounds=30, tol=1e-7))
         weights = np.random.default_rng(seed).uniform(0.1, 2, len(y)) if seed % 2 else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -365,7 +367,9 @@ class TestExpectation:
         X, y = problem()
         targets = blur(y, 0.5)
         weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
-        fitted = tree_model(Linear(0.7), coupling="identity", sigma2=2.0, state=state).fit(X, targets, weights)
+        fitted = tree_model(
+            Linear(0.7), coupling="independent", intercept_variance=2.0, solver=Solver(space=state)
+        ).fit(X, targets, weights)
         penalty = (fitted.coef_**2).sum() / 0.7 / 2 + (fitted.intercept_**2).sum() / 2.0 / 2
         expected = marginal(fitted, X, allowed_mask(targets), weights) + penalty
         assert fitted.em_result_.bounds[-1] == pytest.approx(expected, rel=1e-9)
@@ -375,8 +379,8 @@ class TestExpectation:
         """Against the gradient of the marginal objective, and against a general optimizer started there."""
         X, y = problem(n=40, d=2)
         targets = blur(y, 0.5)
-        settings = TIGHT | {"em_tol": 1e-13, "em_rounds": 2000}
-        fitted = tree_model(Linear(1.0), coupling="tree" if is_tree else "identity", **settings).fit(X, targets)
+        settings = TIGHT | {"labels": PartialLabels(tol=1e-13, max_rounds=2000)}
+        fitted = tree_model(Linear(1.0), coupling="tree" if is_tree else "independent", **settings).fit(X, targets)
         mask = allowed_mask(targets)[:, np.searchsorted(LEAVES, TREE.classes)]
         oracle = Hierarchical(X, np.zeros(len(y), dtype=int), TREE, np.ones(TREE.n_nodes), 1.0)
         if not is_tree:
@@ -425,7 +429,7 @@ class TestExpectation:
         labels = plain.labels.copy()
         labels[free] = -1
         monkeypatch.setattr(kernel_logistic, "read_targets", lambda *_: replace(plain, labels=labels, allowed=sets))
-        by_rounds = model(kernel, em_tol=1e-14, em_rounds=2000, **TIGHT).fit(X, y)
+        by_rounds = model(kernel, **TIGHT, labels=PartialLabels(tol=1e-14, max_rounds=2000)).fit(X, y)
         monkeypatch.undo()
         assert by_rounds.em_result_.rounds > 3
         kept = np.setdiff1d(np.arange(len(y)), free)
@@ -461,8 +465,8 @@ class TestExpectation:
 
     def test_rounds_run_out(self):
         X, y = problem()
-        with pytest.warns(ConvergenceWarning, match="stopped after em_rounds=2 rounds"):
-            fitted = tree_model(em_rounds=2, em_tol=0.0).fit(X, blur(y, 0.5))
+        with pytest.warns(ConvergenceWarning, match="stopped after max_rounds=2 rounds"):
+            fitted = tree_model(labels=PartialLabels(max_rounds=2, tol=0.0)).fit(X, blur(y, 0.5))
         assert fitted.em_result_.status == "max_rounds"
         assert fitted.em_result_.rounds == 2
         assert fitted.result_.status == "converged"
@@ -503,18 +507,20 @@ class TestHyperparameters:
         targets[::3] = [{label, (label + 1) % 3} for label in y[::3]]
         targets[1::30] = None
         certain = np.array([isinstance(label, (int, np.integer)) for label in targets])
-        fitted = KernelLogisticClassifier(n_threads=1, cv=3).fit(X, targets)
-        expected = KernelLogisticClassifier(n_threads=1, cv=3).fit(X[certain], y[certain])
+        fitted = KernelLogisticClassifier(n_threads=1, tuning=CrossValidation(folds=3)).fit(X, targets)
+        expected = KernelLogisticClassifier(n_threads=1, tuning=CrossValidation(folds=3)).fit(X[certain], y[certain])
         assert fitted.hyperparameters_ == expected.hyperparameters_
         assert fitted.em_result_.uncertain == len(y[::3])
         folds = np.arange(len(y)) % 4
-        fitted.set_params(cv=folds, cv_samples=0.9).fit(X, targets)
-        expected.set_params(cv=folds[certain], cv_samples=0.9).fit(X[certain], y[certain])
+        fitted.set_params(tuning__folds=folds, tuning__subset=0.9).fit(X, targets)
+        expected.set_params(tuning__folds=folds[certain], tuning__subset=0.9).fit(X[certain], y[certain])
         assert fitted.hyperparameters_ == expected.hyperparameters_
 
     def test_one_hot_learns_what_labels_learn(self):
         X, y = load_iris(return_X_y=True)
-        labels, one_hot = (KernelLogisticClassifier(n_threads=1, cv=3).fit(X, t) for t in (y, np.eye(3)[y]))
+        labels, one_hot = (
+            KernelLogisticClassifier(n_threads=1, tuning=CrossValidation(folds=3)).fit(X, t) for t in (y, np.eye(3)[y])
+        )
         assert one_hot.hyperparameters_ == labels.hyperparameters_
         np.testing.assert_allclose(one_hot.predict_proba(X), labels.predict_proba(X), atol=1e-6)
 
@@ -522,8 +528,8 @@ class TestHyperparameters:
         X, y = load_iris(return_X_y=True)
         soft = 0.7 * np.eye(3)[y] + 0.1
         soft[::7] = np.nan
-        fitted = KernelLogisticClassifier(n_threads=1, cv=3).fit(X, soft)
-        again = KernelLogisticClassifier(n_threads=1, cv=3).fit(X, soft)
+        fitted = KernelLogisticClassifier(n_threads=1, tuning=CrossValidation(folds=3)).fit(X, soft)
+        again = KernelLogisticClassifier(n_threads=1, tuning=CrossValidation(folds=3)).fit(X, soft)
         assert fitted.hyperparameters_ == again.hyperparameters_
         assert fitted.cv_result_.n_held_out == np.isfinite(soft[:, 0]).sum()
         assert 0.5 < fitted.cv_result_.values.min() < 1.1  # the entropy of a row is 0.64
@@ -537,16 +543,20 @@ class TestHyperparameters:
         targets[::10] = None
         known = np.arange(len(y)) % 10 != 0
         folds = np.arange(len(y)) % 4
-        expected = KernelLogisticClassifier(n_threads=1, cv=folds[known]).fit(X[known], y[known])
+        expected = KernelLogisticClassifier(n_threads=1, tuning=CrossValidation(folds=folds[known])).fit(
+            X[known], y[known]
+        )
         for form in (np.asarray, pd.Series, tuple, list):
-            fitted = KernelLogisticClassifier(n_threads=1, cv=form(folds)).fit(X, targets, 1.0)
+            fitted = KernelLogisticClassifier(n_threads=1, tuning=CrossValidation(folds=form(folds))).fit(
+                X, targets, 1.0
+            )
             assert fitted.hyperparameters_ == expected.hyperparameters_
         with pytest.raises(ValueError, match="sample_weight is zero in all of these"):
             KernelLogisticClassifier().fit(X, [{0, 1}, *y[1:]], np.eye(len(y))[0])
 
     def test_too_few(self):
         X, y = problem(n=20)
-        with pytest.raises(ValueError, match=r'"cv" holds out rows with one label, of which y has 2, .*"fixed"'):
+        with pytest.raises(ValueError, match=r'"cv" holds out rows with one label, of which y has 2, .*tuning=None'):
             KernelLogisticClassifier().fit(X, [*y[:2], *([{"a/x", "c"}] * 18)])
 
 
@@ -557,7 +567,7 @@ def test_it_is_saved_and_loaded(tmp_path):
     loaded = taxolearn.load(tmp_path / "model.taxo")
     np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
     assert loaded.em_result_ == fitted.em_result_
-    assert loaded.inner_labels == "below"
+    assert loaded.labels == "below"
 
 
 def test_a_line_for_every_round(capfd):
@@ -573,7 +583,7 @@ def test_ctrl_c_leaves_no_half_model():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20000, 200))
     targets = [{int(k), int((k + 1) % 20)} if k % 2 else int(k) for k in rng.integers(0, 20, len(X))]
-    fitted = model(em_rounds=10000, em_tol=0.0, tol=1e-14, precision="double")
+    fitted = model(tol=1e-14, labels=PartialLabels(max_rounds=10000, tol=0.0), solver=Solver(precision="double"))
     timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from trees import paths, random_taxonomy
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, LearnedCoupling, Taxonomy, datasets
+from taxolearn import KernelLogisticClassifier, LearnedCoupling, Taxonomy, Tree, datasets
 from taxolearn.estimators.extend import weights_of_leaves
 from taxolearn.kernels import RBF, Linear, PerNode
 
@@ -26,7 +26,12 @@ def fitted_model(kernel=None, **parameters):
     y = np.array(LABELS)[np.arange(90) % len(LABELS)]
     centres = rng.standard_normal((len(LABELS), 4))
     X = centres[np.arange(90) % len(LABELS)] + 0.5 * rng.standard_normal((90, 4))
-    options = {"taxonomy": TREE, "variances": [1.0, 0.5, 0.3], "hyperparameters": "fixed", "n_threads": 1} | parameters
+    options = {
+        "taxonomy": TREE,
+        "tuning": None,
+        "n_threads": 1,
+        "coupling": Tree(variances=[1.0, 0.5, 0.3]),
+    } | parameters
     kernel = Linear(2.0) if kernel is None else kernel
     return KernelLogisticClassifier(kernel, **options).fit(X, y), X, y
 
@@ -71,7 +76,7 @@ def test_groups_that_are_switched_off():
     ids=["linear", "rbf", "callable", "own kernels"],
 )
 def test_a_new_leaf_has_the_function_above_it(kernel):
-    model, X, _ = fitted_model(kernel, **({"variances": None} if isinstance(kernel, PerNode) else {}))
+    model, X, _ = fitted_model(kernel, **({"coupling": Tree(variances=None)} if isinstance(kernel, PerNode) else {}))
     larger = grown(("b", "b/z"), ("a/u", "a/u/w"), ("a/u/w", "a/u/w/9"), ("root", "d"))
     after = model.with_taxonomy(larger)
     assert after.classes_.tolist() == sorted([*LABELS, "b/z", "a/u/w/9", "d"])
@@ -128,7 +133,7 @@ def test_step_by_step():
 
 @pytest.mark.parametrize("kernel", [Linear(2.0), RBF(2.0), PerNode(RBF(2.0))])
 def test_saved_and_fitted_again(tmp_path, kernel):
-    model, X, y = fitted_model(kernel, **({"variances": None} if isinstance(kernel, PerNode) else {}))
+    model, X, y = fitted_model(kernel, **({"coupling": Tree(variances=None)} if isinstance(kernel, PerNode) else {}))
     larger = grown(("b", "b/z"))
     after = model.with_taxonomy(larger)
     taxolearn.save(after, tmp_path / "model.taxo", dtype="float64")
@@ -150,7 +155,7 @@ def test_zero_shot_on_made_up_classes():
     unseen = tree.classes[5]
     smaller = tree.restrict([label for label in tree.classes if label != unseen])
     train = (np.arange(len(y)) < 900) & (y != unseen)
-    model = KernelLogisticClassifier(Linear(1.0), taxonomy=smaller, hyperparameters="fixed").fit(X[train], y[train])
+    model = KernelLogisticClassifier(Linear(1.0), taxonomy=smaller, tuning=None).fit(X[train], y[train])
     after = model.with_taxonomy(tree)
     share = after.predict_proba(X[900:])[:, after.classes_.tolist().index(unseen)]
     own = y[900:] == unseen
@@ -179,20 +184,20 @@ class TestErrors:
     def test_classes_at_inner_nodes_and_groups_by_number(self):
         rng = np.random.default_rng(0)
         X, y = rng.standard_normal((60, 3)), np.array([*LABELS, "b"])[np.arange(60) % 7]
-        model = KernelLogisticClassifier(taxonomy=TREE, inner_labels="own", hyperparameters="fixed").fit(X, y)
+        model = KernelLogisticClassifier(Linear(), taxonomy=TREE, tuning=None, labels="own").fit(X, y)
         own = model.taxonomy_
         with pytest.raises(ValueError, match=r"'b' is a class of its own .* inner node 'b/\*'; put new"):
             model.with_taxonomy(grown(("b", "b/z"), tree=own))
         assert "b" in model.with_taxonomy(grown(("b/*", "b/z"), tree=own)).classes_
-        numbered, _, _ = fitted_model(tying=np.zeros(TREE.n_nodes, dtype=int), variances=None)
+        numbered, _, _ = fitted_model(coupling=Tree(tying=np.zeros(TREE.n_nodes, dtype=int), variances=None))
         with pytest.raises(ValueError, match=r"tying numbers the \d+ nodes"):
             numbered.with_taxonomy(grown(("b", "b/z")))
 
     def test_models_that_know_nothing_of_new_classes(self):
-        flat, _, _ = fitted_model(taxonomy=None, variances=None)
+        flat, _, _ = fitted_model(taxonomy=None, coupling="auto")
         with pytest.raises(ValueError, match="the classes of this model are independent"):
             flat.with_taxonomy(TREE)
-        flat, _, _ = fitted_model(coupling="identity", variances=None)
+        flat, _, _ = fitted_model(coupling="independent")
         with pytest.raises(ValueError, match="the classes of this model are independent"):
             flat.with_taxonomy(TREE)
         learned, _, _ = fitted_model(coupling=LearnedCoupling(B=np.ones((6, 1))))

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from taxolearn.tuning.search import Evaluation
+from taxolearn.tuning.result import Evaluation
 
 
 def quadratic(theta):

@@ -6,7 +6,7 @@
 #include "rivals.hpp"
 #include "taxolearn/base/parallel.hpp"
 #include "taxolearn/base/vector.hpp"
-#include "taxolearn/couplings/coupling.hpp"
+#include "taxolearn/couplings/tree.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 #include "taxolearn/operators/linear.hpp"
 

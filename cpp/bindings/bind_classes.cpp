@@ -4,8 +4,9 @@
 #include "choice.hpp"
 #include "execution.hpp"
 #include "taxolearn/classes/decision.hpp"
-#include "taxolearn/couplings/coupling.hpp"
 #include "taxolearn/couplings/factors.hpp"
+#include "taxolearn/couplings/independent.hpp"
+#include "taxolearn/couplings/tree.hpp"
 
 namespace taxolearn::python {
 namespace {

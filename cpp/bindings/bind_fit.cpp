@@ -1,186 +1,210 @@
 #include <pybind11/stl.h>
 
 #include "arrays.hpp"
-#include "choice.hpp"
 #include "execution.hpp"
-#include "kernel_settings.hpp"
-#include "targets.hpp"
-#include "taxolearn/fit/problem.hpp"
+#include "held_likelihood.hpp"
+#include "prior_values.hpp"
+#include "taxolearn/fit/choose.hpp"
+#include "taxolearn/fit/fit.hpp"
+#include "taxolearn/fit/predict.hpp"
 
 namespace taxolearn::python {
 namespace {
 
-const std::map<std::string, Method> methods{
-    {"lbfgs", Method::lbfgs}, {"ncg", Method::nonlinear_cg}, {"newton", Method::newton}, {"exact", Method::exact}};
-const std::map<std::string, State> states{
-    {"auto", State::automatic}, {"coefficients", State::coefficients}, {"weights", State::weights}};
-const std::map<std::string, Precision> precisions{
-    {"auto", Precision::automatic}, {"single", Precision::single}, {"double", Precision::double_}};
-const std::map<std::string, Output> outputs{{"predictor", Output::predictor},
-                                            {"probability", Output::probability},
-                                            {"log_probability", Output::log_probability}};
+using Kernels = std::vector<std::shared_ptr<Kernel>>;
 
-py::dict as_dict(Result&& result) {
-  py::dict timings;
-  timings["setup"] = result.timings.setup;
-  timings["products"] = result.timings.products;
-  timings["likelihood"] = result.timings.likelihood;
-  timings["vectors"] = result.timings.vectors;
-  timings["certificate"] = result.timings.certificate;
-  timings["total"] = result.timings.total;
-  py::dict out;
-  out["status"] = status_name(result.status);
-  out["iterations"] = result.iterations;
-  out["products"] = result.products;
-  out["objective"] = result.objective;
-  out["gap"] = result.gap;
-  out["relative_gap"] = result.relative_gap;
-  out["algorithm"] = result.algorithm;
-  out["reason"] = result.reason;
-  out["kernel_bytes"] = result.kernel_bytes;
-  out["ranks"] = result.ranks;
-  out["state"] = result.state;
-  out["precision"] = result.precision;
-  out["timings"] = timings;
-  out["intercepts"] = py::array_t<double>(static_cast<py::ssize_t>(result.intercepts.size()), result.intercepts.data());
-  out["weights"] = as_array(std::move(result.weights));
-  py::list expansions;
-  for (Expansion& expansion : result.expansions)
-    expansions.append(py::make_tuple(expansion.basis, as_array(std::move(expansion.coefficients))));
-  out["expansions"] = expansions;
-  if (!result.point.empty()) out["point"] = as_array(std::move(result.point));
-  return out;
+void bind_prior(py::module_& module) {
+  py::class_<PriorValues>(module, "Prior", py::module_local(), "The prior of the class functions.")
+      .def(py::init([](const Kernels& kernels, std::vector<Index> kernel_of, std::shared_ptr<Coupling> coupling,
+                       double intercept_variance) {
+             return PriorValues{
+                 {kernels.begin(), kernels.end()}, std::move(kernel_of), std::move(coupling), intercept_variance};
+           }),
+           py::kw_only(), py::arg("kernels"), py::arg("kernel_of") = std::vector<Index>(),
+           py::arg("coupling") = py::none(), py::arg("intercept_variance"))
+      // Python knows no constants; nothing that it can call changes a kernel or a coupling.
+      .def_property_readonly("kernels",
+                             [](const PriorValues& self) {
+                               Kernels out;
+                               for (const auto& each : self.kernels)
+                                 out.push_back(std::const_pointer_cast<Kernel>(each));
+                               return out;
+                             })
+      .def_readonly("kernel_of", &PriorValues::kernel_of)
+      .def_property_readonly("coupling",
+                             [](const PriorValues& self) { return std::const_pointer_cast<Coupling>(self.coupling); })
+      .def_readonly("intercept_variance", &PriorValues::intercept_variance);
 }
 
-Settings as_settings(const std::string& method, const std::string& state, const std::string& precision, double tol,
-                     int max_iter, int history, bool keep_point) {
-  Settings settings;
-  settings.method = choose("method", method, methods);
-  settings.state = choose("state", state, states);
-  settings.precision = choose("precision", precision, precisions);
-  settings.tolerance = tol;
-  settings.max_iterations = max_iter;
-  settings.history = history;
-  settings.keep_point = keep_point;
-  return settings;
-}
+/// Where to begin, as arrays; each may be None.
+struct HeldStart {
+  py::object weights = py::none();
+  py::object predictors = py::none();
+  py::object point = py::none();
 
-py::dict fit_linear(const py::object& X, const py::array& targets, Index n_classes, const py::object& sample_weight,
-                    const Coupling* coupling, double variance, double sigma2, const std::string& method,
-                    const std::string& state, const std::string& precision, double tol, int max_iter, int history,
-                    const py::object& start_weights, const py::object& start_point, bool keep_point, int n_threads,
-                    const py::object& progress) {
+  Start view(const Problem& problem, const FitSettings& settings) const {
+    const Index n = input_rows(problem.X);
+    const Index d = input_features(problem.X);
+    const Index outputs = problem.likelihood->outputs();
+    Start start;
+    start.weights = as_vector<double>("start.weights", weights, (d + 1) * outputs);
+    start.predictors = as_vector<double>("start.predictors", predictors, n * outputs);
+    if (!point.is_none())
+      start.point = as_vector<double>("start.point", point, point_size(problem, choose(problem, settings).space));
+    return start;
+  }
+};
+
+FitResult fit_problem(const py::object& X, const HeldLikelihood& likelihood, const PriorValues& prior,
+                      const FitSettings& settings, const KernelSettings& kernels, const HeldStart& start, int n_threads,
+                      const py::object& progress) {
   const Input input = as_input(X);
-  const HeldSoftmax softmax(targets, n_classes, sample_weight);
-  Problem problem;
-  problem.X = input.view;
-  problem.likelihood = softmax.likelihood.get();
-  problem.coupling = coupling;
-  problem.variance = variance;
-  problem.sigma2 = sigma2;
-  const Settings settings = as_settings(method, state, precision, tol, max_iter, history, keep_point);
-  Start start;
-  start.weights = as_vector<double>("start_weights", start_weights, (input_features(input.view) + 1) * n_classes);
-  start.point = as_vector<double>("start_point", start_point, point_size(problem, choose_state(problem, settings)));
-  Result result;
-  run(n_threads, progress, [&](const Execution& execution) { result = fit(problem, settings, start, execution); });
-  return as_dict(std::move(result));
+  const KernelPrior over = prior.over(input.view, kernels);
+  const Problem problem{input.view, likelihood.inner.get(), over.get()};
+  const Start begin = start.view(problem, settings);
+  FitResult result;
+  run(n_threads, progress, [&](const Execution& execution) { result = fit(problem, settings, begin, execution); });
+  return result;
+}
+
+FitPlan plan(const py::object& X, const HeldLikelihood& likelihood, const PriorValues& prior,
+             const FitSettings& settings, const KernelSettings& kernels) {
+  const Input input = as_input(X);
+  const KernelPrior over = prior.over(input.view, kernels);
+  return choose(Problem{input.view, likelihood.inner.get(), over.get()}, settings);
+}
+
+void bind_result(py::module_& module) {
+  py::class_<Timings>(module, "Timings", py::module_local(), "Seconds by phase.")
+      .def_readonly("setup", &Timings::setup)
+      .def_readonly("products", &Timings::products)
+      .def_readonly("likelihood", &Timings::likelihood)
+      .def_readonly("vectors", &Timings::vectors)
+      .def_readonly("certificate", &Timings::certificate)
+      .def_readonly("total", &Timings::total);
+  py::class_<FitPlan>(module, "FitPlan", py::module_local(), "What a fit does where the settings leave it open.")
+      .def_readonly("method", &FitPlan::method)
+      .def_readonly("space", &FitPlan::space)
+      .def_readonly("precision", &FitPlan::precision)
+      .def_readonly("reason", &FitPlan::reason);
+  py::class_<FitResult>(module, "FitResult", py::module_local(), "How a fit went, and what it found.")
+      .def_readonly("status", &FitResult::status)
+      .def_readonly("iterations", &FitResult::iterations)
+      .def_readonly("products", &FitResult::products)
+      .def_readonly("objective", &FitResult::objective)
+      .def_readonly("gap", &FitResult::gap)
+      .def_readonly("relative_gap", &FitResult::relative_gap)
+      .def_readonly("method", &FitResult::method)
+      .def_readonly("algorithm", &FitResult::algorithm)
+      .def_readonly("reason", &FitResult::reason)
+      .def_readonly("space", &FitResult::space)
+      .def_readonly("precision", &FitResult::precision)
+      .def_readonly("kernel_bytes", &FitResult::kernel_bytes)
+      .def_readonly("ranks", &FitResult::ranks)
+      .def_readonly("timings", &FitResult::timings)
+      .def_property_readonly("intercepts",
+                             [](const FitResult& self) {
+                               return py::array_t<double>(static_cast<py::ssize_t>(self.intercepts.size()),
+                                                          self.intercepts.data());
+                             })
+      // Arrays of the size of the model are handed over, not copied: once each.
+      .def(
+          "take_weights", [](FitResult& self) { return as_array(std::move(self.weights)); },
+          "Hands over the weights (n_features, n_outputs) of the linear kernel; empty for others.")
+      .def(
+          "take_expansions",
+          [](FitResult& self) {
+            py::list out;
+            for (Expansion& each : self.expansions)
+              out.append(py::make_tuple(each.basis, as_array(std::move(each.coefficients))));
+            self.expansions.clear();
+            return out;
+          },
+          "Hands over, per kernel, the rows of its basis (empty: all) and their coefficients.")
+      .def(
+          "take_point", [](FitResult& self) { return as_array(std::move(self.point)); },
+          "Hands over the point that the solver came to, if the settings kept it.");
 }
 
 template <class U>
-py::array_t<double> predict_weights(const Input& input, DenseView<const U> W, const py::object& intercepts, Output kind,
-                                    int n_threads) {
+py::array_t<double> predict_weights(const Input& input, DenseView<const U> W, const py::object& intercepts, Link link,
+                                    Output output, int n_threads) {
   const double* const b = as_vector<double>("intercepts", intercepts, W.cols);
   require(b != nullptr, "intercepts is None, expected an array of ", W.cols, " elements");
   py::array_t<double> out({input_rows(input.view), W.cols});
   const DenseView<double> to(out.mutable_data(), out.shape(0), out.shape(1));
-  run(n_threads, py::none(), [&](const Execution& execution) { predict(input.view, W, b, kind, to, execution); });
+  run(n_threads, py::none(),
+      [&](const Execution& execution) { predict(input.view, W, b, link, output, to, execution); });
   return out;
 }
 
 py::array_t<double> predict_linear(const py::object& X, const py::array& weights, const py::object& intercepts,
-                                   const std::string& output, int n_threads) {
+                                   Link link, Output output, int n_threads) {
   const Input input = as_input(X);
-  const Output kind = choose("output", output, outputs);
   if (py::isinstance<py::array_t<float>>(weights))
-    return predict_weights(input, as_matrix<float>("weights", weights), intercepts, kind, n_threads);
-  return predict_weights(input, as_matrix<double>("weights", weights), intercepts, kind, n_threads);
+    return predict_weights(input, as_matrix<float>("weights", weights), intercepts, link, output, n_threads);
+  return predict_weights(input, as_matrix<double>("weights", weights), intercepts, link, output, n_threads);
 }
 
-py::dict fit_kernels(const std::vector<std::shared_ptr<const Kernel>>& kernels, const std::vector<Index>& kernel_of,
-                     const py::object& X, const py::array& targets, Index n_classes, const py::object& sample_weight,
-                     const Coupling* coupling, double sigma2, const std::string& method, const std::string& state,
-                     const std::string& precision, double tol, int max_iter, int history, const std::string& algorithm,
-                     double memory_limit, Index rank, double rank_tolerance, const py::object& start_predictors,
-                     const py::object& start_point, bool keep_point, int n_threads, const py::object& progress) {
-  const Input input = as_input(X);
-  const HeldSoftmax softmax(targets, n_classes, sample_weight);
-  KernelMatrices matrices(kernels, input.view, as_kernel_settings(algorithm, rank, rank_tolerance, memory_limit));
-  Problem problem;
-  problem.X = input.view;
-  problem.likelihood = softmax.likelihood.get();
-  problem.coupling = coupling;
-  problem.sigma2 = sigma2;
-  problem.kernels = &matrices;
-  problem.kernel_of = kernel_of;
-  const Settings settings = as_settings(method, state, precision, tol, max_iter, history, keep_point);
-  Start start;
-  start.predictors = as_vector<double>("start_predictors", start_predictors, input_rows(input.view) * n_classes);
-  start.point = as_vector<double>("start_point", start_point, point_size(problem, choose_state(problem, settings)));
-  Result result;
-  run(n_threads, progress, [&](const Execution& execution) { result = fit(problem, settings, start, execution); });
-  return as_dict(std::move(result));
-}
+/// A kernel expansion together with the arrays it looks at.
+struct HeldTerm {
+  std::shared_ptr<const Kernel> kernel;
+  Input basis;
+  py::array coefficients;
+};
 
-py::array_t<double> predict_kernels(const std::vector<std::shared_ptr<const Kernel>>& kernels,
-                                    const std::vector<py::object>& bases, const std::vector<py::array>& coefficients,
-                                    const std::vector<Index>& kernel_of, const Coupling* coupling, const py::object& X,
-                                    const py::object& intercepts, Index n_classes, const std::string& output,
-                                    int n_threads) {
-  require(kernels.size() == bases.size() && kernels.size() == coefficients.size(), "there are ", kernels.size(),
-          " kernels, ", bases.size(), " bases and ", coefficients.size(), " arrays of coefficients");
+py::array_t<double> predict_kernels(const py::object& X, const std::vector<HeldTerm>& held,
+                                    const std::vector<Index>& kernel_of, const Coupling* coupling,
+                                    const py::array& intercepts, Link link, Output output, int n_threads) {
   const Input input = as_input(X);
-  std::vector<Input> held;
   std::vector<Term> terms;
-  for (std::size_t l = 0; l < kernels.size(); ++l) {
-    held.push_back(as_input(bases[l]));
-    terms.push_back({kernels[l], held.back().view, as_matrix<double>("coefficients", coefficients[l])});
-  }
-  const double* const b = as_vector<double>("intercepts", intercepts, n_classes);
-  require(b != nullptr, "intercepts is None, expected an array of ", n_classes, " elements");
-  const Output kind = choose("output", output, outputs);
-  py::array_t<double> out({input_rows(input.view), n_classes});
+  for (const HeldTerm& each : held)
+    terms.push_back({each.kernel, each.basis.view, as_matrix<double>("coefficients", each.coefficients)});
+  const Index outputs = intercepts.size();
+  const double* const b = as_vector<double>("intercepts", intercepts, outputs);
+  py::array_t<double> out({input_rows(input.view), outputs});
   const DenseView<double> to(out.mutable_data(), out.shape(0), out.shape(1));
-  run(n_threads, py::none(),
-      [&](const Execution& execution) { predict(input.view, terms, kernel_of, coupling, b, kind, to, execution); });
+  run(n_threads, py::none(), [&](const Execution& execution) {
+    predict(input.view, terms, kernel_of, coupling, b, link, output, to, execution);
+  });
   return out;
+}
+
+void bind_predict(py::module_& module) {
+  module.def("predict_linear", &predict_linear, "Predictors, probabilities or their logarithms.", py::kw_only(),
+             py::arg("X"), py::arg("weights"), py::arg("intercepts"), py::arg("link"), py::arg("output"),
+             py::arg("n_threads") = 1);
+  py::class_<HeldTerm>(module, "Term", py::module_local(), "A kernel, the inputs of its basis, and coefficients.")
+      .def(py::init([](std::shared_ptr<Kernel> kernel, const py::object& basis, py::array coefficients) {
+             return HeldTerm{std::move(kernel), as_input(basis), std::move(coefficients)};
+           }),
+           py::kw_only(), py::arg("kernel"), py::arg("basis"), py::arg("coefficients"));
+  module.def("predict_kernels", &predict_kernels, "The same from kernel expansions.", py::kw_only(), py::arg("X"),
+             py::arg("terms"), py::arg("kernel_of") = std::vector<Index>(), py::arg("coupling") = py::none(),
+             py::arg("intercepts"), py::arg("link"), py::arg("output"), py::arg("n_threads") = 1);
 }
 
 }  // namespace
 
 void bind_fit(py::module_& module) {
-  module.def("fit_linear", &fit_linear, "Fits kernel logistic regression with a linear kernel.", py::kw_only(),
-             py::arg("X"), py::arg("targets"), py::arg("n_classes"), py::arg("sample_weight") = py::none(),
-             py::arg("coupling") = py::none(), py::arg("variance"), py::arg("sigma2"), py::arg("method") = "lbfgs",
-             py::arg("state") = "auto", py::arg("precision") = "auto", py::arg("tol") = 1e-6,
-             py::arg("max_iter") = 1000, py::arg("history") = 0, py::arg("start_weights") = py::none(),
-             py::arg("start_point") = py::none(), py::arg("keep_point") = false, py::arg("n_threads") = 1,
-             py::arg("progress") = py::none());
-  module.def("predict_linear", &predict_linear, "Predictors, probabilities or their logarithms.", py::kw_only(),
-             py::arg("X"), py::arg("weights"), py::arg("intercepts"), py::arg("output") = "predictor",
-             py::arg("n_threads") = 1);
-  module.def("fit_kernels", &fit_kernels, "Fits kernel logistic regression with any kernels.", py::kw_only(),
-             py::arg("kernels"), py::arg("kernel_of") = std::vector<Index>(), py::arg("X"), py::arg("targets"),
-             py::arg("n_classes"), py::arg("sample_weight") = py::none(), py::arg("coupling") = py::none(),
-             py::arg("sigma2"), py::arg("method") = "lbfgs", py::arg("state") = "auto", py::arg("precision") = "auto",
-             py::arg("tol") = 1e-6, py::arg("max_iter") = 1000, py::arg("history") = 0, py::arg("algorithm") = "auto",
-             py::arg("memory_limit") = 4e9, py::arg("rank") = 0, py::arg("rank_tolerance") = 1e-3,
-             py::arg("start_predictors") = py::none(), py::arg("start_point") = py::none(),
-             py::arg("keep_point") = false, py::arg("n_threads") = 1, py::arg("progress") = py::none());
-  module.def("predict_kernels", &predict_kernels, "The same from kernel expansions.", py::kw_only(), py::arg("kernels"),
-             py::arg("bases"), py::arg("coefficients"), py::arg("kernel_of") = std::vector<Index>(),
-             py::arg("coupling") = py::none(), py::arg("X"), py::arg("intercepts"), py::arg("n_classes"),
-             py::arg("output") = "predictor", py::arg("n_threads") = 1);
+  bind_prior(module);
+  bind_result(module);
+  py::class_<HeldStart>(module, "FitStart", py::module_local(), "Where a fit begins; at zero where nothing is given.")
+      .def(py::init([](py::object weights, py::object predictors, py::object point) {
+             return HeldStart{std::move(weights), std::move(predictors), std::move(point)};
+           }),
+           py::kw_only(), py::arg("weights") = py::none(), py::arg("predictors") = py::none(),
+           py::arg("point") = py::none());
+  module.def(
+      "uses_features",
+      [](const PriorValues& prior, const KernelSettings& settings) { return uses_features(prior.kernels, settings); },
+      "Whether the features themselves serve for the products.", py::arg("prior"), py::arg("settings"));
+  module.def("plan", &plan, "What a fit would do.", py::kw_only(), py::arg("X"), py::arg("likelihood"),
+             py::arg("prior"), py::arg("settings"), py::arg("kernels") = KernelSettings{});
+  module.def("fit", &fit_problem, "Fits and certifies.", py::kw_only(), py::arg("X"), py::arg("likelihood"),
+             py::arg("prior"), py::arg("settings"), py::arg("kernels") = KernelSettings{},
+             py::arg("start") = HeldStart{}, py::arg("n_threads") = 1, py::arg("progress") = py::none());
+  bind_predict(module);
 }
 
 }  // namespace taxolearn::python

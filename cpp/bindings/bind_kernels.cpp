@@ -64,8 +64,8 @@ std::vector<double> as_scales(const py::array& length_scales) {
 }  // namespace
 
 void bind_kernels(py::module_& module) {
-  py::class_<Kernel, std::shared_ptr<Kernel>>(module, "Kernel", py::module_local(),
-                                              "A covariance function with fixed parameters.")
+  // Not local to the module: taxolearn_testing takes these kernels too.
+  py::class_<Kernel, std::shared_ptr<Kernel>>(module, "Kernel", "A covariance function with fixed parameters.")
       .def_property_readonly("parameters", &Kernel::parameters)
       .def("matrix", &matrix, py::arg("X"), py::arg("Y") = py::none(), py::arg("n_threads") = 1,
            "Entries between all rows of X and all rows of Y, or of X and X.")

@@ -7,13 +7,12 @@ namespace py = pybind11;
 
 namespace taxolearn::python {
 void bind_classes(py::module_& module);
-void bind_linear(py::module_& module);
-void bind_softmax(py::module_& module);
 void bind_kernels(py::module_& module);
-void bind_kernel_matrices(py::module_& module);
+void bind_likelihood(py::module_& module);
 void bind_fit(py::module_& module);
 void bind_data(py::module_& module);
 void bind_select(py::module_& module);
+void bind_settings(py::module_& module);
 }  // namespace taxolearn::python
 
 PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
@@ -28,10 +27,9 @@ PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
     }
   });
   taxolearn::python::bind_classes(module);
-  taxolearn::python::bind_linear(module);
-  taxolearn::python::bind_softmax(module);
   taxolearn::python::bind_kernels(module);
-  taxolearn::python::bind_kernel_matrices(module);
+  taxolearn::python::bind_likelihood(module);
+  taxolearn::python::bind_settings(module);
   taxolearn::python::bind_fit(module);
   taxolearn::python::bind_data(module);
   taxolearn::python::bind_select(module);

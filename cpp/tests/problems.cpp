@@ -64,9 +64,9 @@ MatrixXd log_softmax(const MatrixXd& u) { return u.colwise() - log_sum_exp(u); }
 MatrixXd softmax(const MatrixXd& u) { return log_softmax(u).array().exp(); }
 
 DenseProblem::DenseProblem(const MatrixXd& X, const MatrixXd& targets, const VectorXd& weights, double variance,
-                           double sigma2)
+                           double intercept_variance)
     : Z(X.rows(), X.cols() + 1), Y(targets), s(weights) {
-  Z << std::sqrt(variance) * X, VectorXd::Constant(X.rows(), std::sqrt(sigma2));
+  Z << std::sqrt(variance) * X, VectorXd::Constant(X.rows(), std::sqrt(intercept_variance));
 }
 
 MatrixXd DenseProblem::kernel() const { return Z * Z.transpose(); }

@@ -214,7 +214,8 @@ struct DenseProblem {
   MatrixXd Y;  ///< n x C
   VectorXd s;  ///< n
 
-  DenseProblem(const MatrixXd& X, const MatrixXd& targets, const VectorXd& weights, double variance, double sigma2);
+  DenseProblem(const MatrixXd& X, const MatrixXd& targets, const VectorXd& weights, double variance,
+               double intercept_variance);
 
   MatrixXd kernel() const;
 

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
-#include "taxolearn/couplings/coupling.hpp"
+#include "taxolearn/couplings/independent.hpp"
+#include "taxolearn/couplings/replicated.hpp"
+#include "taxolearn/couplings/tree.hpp"
 #include "trees.hpp"
 
 using namespace taxolearn;
@@ -100,4 +102,31 @@ TEST_CASE("bad variances and groups are told by position") {
   CHECK(message({0.0, 1.0, 1.0}, {0, 0, 3}) == "groups[2] is 3, expected -1 or a number below 3");
   CHECK(contains(rejection([] { TreeCoupling(nullptr, {}); }), "no taxonomy"));
   CHECK(contains(rejection([] { IndependentCoupling coupling({}); }), "variances is empty"));
+}
+
+TEST_CASE("a replicated coupling acts on every copy alone") {
+  const auto taxonomy = std::make_shared<const Taxonomy>(random_parents(12, 3, 5));
+  const TreeCoupling tree(taxonomy, random_variances(12, 6));
+  const Index C = tree.classes();
+  const ReplicatedCoupling coupling(tree, 3);
+  REQUIRE(coupling.classes() == 3 * C);
+  REQUIRE(coupling.factors() == 3 * tree.factors());
+  const MatrixXd S = Random(7).matrix(4, 3 * C);
+  Matrix<double> whole = as_matrix(S);
+  coupling.apply(4, whole.data());
+  Matrix<double> factors(4, coupling.factors());
+  coupling.to_factors(4, as_matrix(S).data(), factors.data());
+  for (Index copy = 0; copy < 3; ++copy) {
+    Matrix<double> part = as_matrix(S.middleCols(copy * C, C));
+    Matrix<double> part_factors(4, tree.factors());
+    tree.to_factors(4, part.data(), part_factors.data());
+    tree.apply(4, part.data());
+    CHECK(identical(dense(whole.view()).middleCols(copy * C, C), dense(part.view())));
+    CHECK(
+        identical(dense(factors.view()).middleCols(copy * tree.factors(), tree.factors()), dense(part_factors.view())));
+  }
+  std::vector<double> diagonal(static_cast<std::size_t>(3 * C)), one(static_cast<std::size_t>(C));
+  coupling.diag(diagonal.data());
+  tree.diag(one.data());
+  for (std::size_t k = 0; k < diagonal.size(); ++k) CHECK(diagonal[k] == one[k % one.size()]);
 }

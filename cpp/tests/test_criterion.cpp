@@ -2,8 +2,12 @@
 
 #include <array>
 
+#include "background_softmax.hpp"
 #include "problems.hpp"
+#include "taxolearn/fit/fit.hpp"
+#include "taxolearn/fit/predict.hpp"
 #include "taxolearn/kernels/functions.hpp"
+#include "taxolearn/likelihood/independent_logistic.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 #include "taxolearn/select/criterion.hpp"
 #include "trees.hpp"
@@ -20,27 +24,37 @@ constexpr Index classes = 4;
 constexpr Index fold_count = 3;
 
 enum class Covariance { linear, shared, own };
+enum class Loss { softmax, logistic, background };
 
-/// Hyperparameters as logarithms: variances of the functions, sigma2, and one length scale per kernel.
+/// Hyperparameters as logarithms: variances of the functions, intercept_variance, and one length scale per kernel.
 struct Case {
   Padded<double> inputs;
   std::vector<std::int32_t> labels;
   std::vector<double> weights;
-  Softmax likelihood;
+  std::unique_ptr<const Likelihood> owned;
+  const Likelihood& likelihood;
   Folds folds;
   std::shared_ptr<const Taxonomy> taxonomy;  ///< null: a flat model
   Covariance covariance;
+  KernelSettings kernel_settings;
 
-  Case(bool tree, Covariance covariance_)
+  Case(bool tree, Covariance covariance_, Loss loss = Loss::softmax)
       : inputs(Random(1).matrix(rows, 3)),
         labels(Random(2).labels(rows, classes)),
         weights(Random(3).weights(rows)),
-        likelihood(labels.data(), rows, classes, weights.data()),
+        owned(make_likelihood(loss)),
+        likelihood(*owned),
         covariance(covariance_) {
     if (tree) taxonomy = std::make_shared<const Taxonomy>(std::vector<Index>{-1, 0, 0, 1, 1, 2, 2});
     Random random(4);
     for (Index i = 0; i < rows; ++i) folds.of_row.push_back(i % 10 == 9 ? -1 : random.below(fold_count));
     folds.count = fold_count;
+  }
+
+  std::unique_ptr<const Likelihood> make_likelihood(Loss loss) const {
+    if (loss == Loss::softmax) return std::make_unique<Softmax>(labels.data(), rows, classes, weights.data());
+    if (loss == Loss::background) return std::make_unique<BackgroundSoftmax>(labels, classes, weights);
+    return std::make_unique<IndependentLogistic>(labels.data(), rows, classes, weights.data());
   }
 
   InputView X() const { return inputs.view(); }
@@ -72,16 +86,20 @@ struct Case {
   Criterion evaluate(CrossValidation& cv, const std::vector<double>& at, const CriterionSettings& settings,
                      const Execution& execution = one) const {
     const auto held = coupling(at);
-    Candidate candidate;
-    candidate.coupling = held.get();
-    candidate.sigma2 = std::exp(at[static_cast<std::size_t>(functions())]);
+    std::vector<std::shared_ptr<const Kernel>> functions_of_inputs;
+    Prior prior;
+    prior.coupling = held.get();
+    prior.intercept_variance = std::exp(at[static_cast<std::size_t>(functions())]);
     for (Index l = 0; l < kernels(); ++l)
-      candidate.kernels.push_back(make_stationary_kernel(
+      functions_of_inputs.push_back(make_stationary_kernel(
           StationaryForm::rbf, {std::exp(at[static_cast<std::size_t>(functions() + 1 + l)])}, 1.0, 1.0));
     if (covariance == Covariance::own) {
-      for (Index k = 0; k < functions(); ++k) candidate.kernel_of.push_back(k % 2);
+      for (Index k = 0; k < functions(); ++k) prior.kernel_of.push_back(k % 2);
     }
-    return cv.evaluate(candidate, settings, execution);
+    std::unique_ptr<KernelMatrices> matrices;
+    if (kernels() > 0) matrices = std::make_unique<KernelMatrices>(functions_of_inputs, X(), kernel_settings);
+    prior.kernels = matrices.get();
+    return cv.evaluate(prior, settings, execution);
   }
 
   Criterion evaluate(const std::vector<double>& at, const CriterionSettings& settings) const {
@@ -92,18 +110,18 @@ struct Case {
   /// In the order of theta.
   std::vector<double> gradient(const Criterion& criterion) const {
     std::vector<double> out = criterion.function_gradient;
-    out.push_back(criterion.sigma2_gradient);
+    out.push_back(criterion.intercept_variance_gradient);
     for (const auto& each : criterion.kernel_gradient) out.push_back(each.front());
     return out;
   }
 };
 
-CriterionSettings tight(Strategy strategy = Strategy::automatic, State state = State::automatic,
+CriterionSettings tight(Strategy strategy = Strategy::automatic, Space space = Space::automatic,
                         Method method = Method::lbfgs) {
   CriterionSettings settings;
   settings.tolerance = settings.adjoint_tolerance = 1e-13;
   settings.strategy = strategy;
-  settings.state = state;
+  settings.space = space;
   settings.method = method;
   settings.precision = Precision::double_;
   return settings;
@@ -114,33 +132,39 @@ const std::array<Covariance, 3> covariances{Covariance::linear, Covariance::shar
 }  // namespace
 
 TEST_CASE("the gradient is that of the criterion, however folds are treated") {
-  for (const bool tree : {false, true}) {
-    for (const Covariance covariance : covariances) {
-      const Case problem(tree, covariance);
-      const std::vector<double> theta = problem.theta();
-      std::vector<CriterionSettings> ways{tight(Strategy::stacked, State::coefficients),
-                                          tight(Strategy::shuffled, State::coefficients)};
-      if (covariance == Covariance::linear) ways.push_back(tight(Strategy::automatic, State::weights));
-      if (!tree) ways.push_back(tight(Strategy::automatic, State::coefficients, Method::exact));
-      const Criterion first = problem.evaluate(theta, ways.front());
-      const std::vector<double> gradient = problem.gradient(first);
-      REQUIRE(first.converged);
-      REQUIRE(static_cast<Index>(gradient.size()) == problem.parameters());
-      for (std::size_t k = 0; k < theta.size(); ++k) {
-        std::vector<double> above = theta, below = theta;
-        above[k] += 1e-4;
-        below[k] -= 1e-4;
-        const double difference =
-            (problem.evaluate(above, ways.front()).value - problem.evaluate(below, ways.front()).value) / 2e-4;
-        CAPTURE(k);
-        CHECK(gradient[k] == doctest::Approx(difference).epsilon(1e-4).scale(1e-2));
-      }
-      for (const CriterionSettings& way : ways) {
-        const Criterion criterion = problem.evaluate(theta, way);
-        CHECK(criterion.value == doctest::Approx(first.value).epsilon(1e-9));
-        const std::vector<double> other = problem.gradient(criterion);
-        for (std::size_t k = 0; k < theta.size(); ++k)
-          CHECK(other[k] == doctest::Approx(gradient[k]).epsilon(1e-5).scale(1e-3));
+  for (const Loss loss : {Loss::softmax, Loss::logistic, Loss::background}) {
+    CAPTURE(static_cast<int>(loss));
+    for (const bool tree : {false, true}) {
+      for (const Covariance covariance : covariances) {
+        if (loss != Loss::softmax && covariance == Covariance::own) continue;
+        const Case problem(tree, covariance, loss);
+        const std::vector<double> theta = problem.theta();
+        std::vector<CriterionSettings> ways{tight(Strategy::stacked, Space::coefficients),
+                                            tight(Strategy::shuffled, Space::coefficients)};
+        if (covariance == Covariance::linear) ways.push_back(tight(Strategy::automatic, Space::weights));
+        if (!tree && loss != Loss::background)
+          ways.push_back(tight(Strategy::automatic, Space::coefficients, Method::exact));
+        const Criterion first = problem.evaluate(theta, ways.front());
+        const std::vector<double> gradient = problem.gradient(first);
+        REQUIRE(first.converged);
+        REQUIRE(static_cast<Index>(gradient.size()) == problem.parameters());
+        for (std::size_t k = 0; k < theta.size(); ++k) {
+          std::vector<double> above = theta, below = theta;
+          above[k] += 1e-4;
+          below[k] -= 1e-4;
+          const double difference =
+              (problem.evaluate(above, ways.front()).value - problem.evaluate(below, ways.front()).value) / 2e-4;
+          CAPTURE(k);
+          CHECK(gradient[k] == doctest::Approx(difference).epsilon(1e-4).scale(1e-2));
+        }
+        for (const CriterionSettings& way : ways) {
+          const Criterion criterion = problem.evaluate(theta, way);
+          CHECK(criterion.value == doctest::Approx(first.value).epsilon(1e-9));
+          const std::vector<double> other = problem.gradient(criterion);
+          const double scale = loss == Loss::background ? 0.05 : 1e-3;  // fits err by the root of their gap
+          for (std::size_t k = 0; k < theta.size(); ++k)
+            CHECK(other[k] == doctest::Approx(gradient[k]).epsilon(1e-5).scale(scale));
+        }
       }
     }
   }
@@ -163,18 +187,19 @@ TEST_CASE("the criterion is the loss of fits that never saw the rows they are ju
       return part;
     };
     const Matrix<double> X_in = inputs(in), X_out = inputs(out);
-    const auto likelihood = problem.likelihood.gather(in, std::vector<double>(in.size(), 1.0));
+    const auto likelihood = problem.likelihood.subset(in, std::vector<double>(in.size(), 1.0));
     Problem part;
     part.X = X_in.view();
     part.likelihood = likelihood.get();
-    part.coupling = coupling.get();
-    part.sigma2 = std::exp(theta[static_cast<std::size_t>(problem.functions())]);
-    Settings settings;
+    part.prior.coupling = coupling.get();
+    part.prior.intercept_variance = std::exp(theta[static_cast<std::size_t>(problem.functions())]);
+    FitSettings settings;
     settings.tolerance = 1e-14;
-    const Result result = fit(part, settings, Start{}, one);
+    const FitResult result = fit(part, settings, Start{}, one);
     Matrix<double> u(X_out.rows(), classes);
-    predict(InputView(X_out.view()), result.weights.view(), result.intercepts.data(), Output::predictor, u.view(), one);
-    loss += problem.likelihood.gather(out, std::vector<double>(out.size(), 1.0))->residual(0, u.rows(), u.data());
+    predict(InputView(X_out.view()), result.weights.view(), result.intercepts.data(), Link::softmax, Output::predictor,
+            u.view(), one);
+    loss += problem.likelihood.subset(out, std::vector<double>(out.size(), 1.0))->residual(0, u.rows(), u.data());
   }
   CHECK(problem.evaluate(theta, tight()).value == doctest::Approx(loss).epsilon(1e-6));
 }
@@ -203,7 +228,7 @@ TEST_CASE("the correction takes the error of early stopped fits from the first t
   CHECK(plain.function_gradient.empty());
 }
 
-TEST_CASE("evaluations start from the accepted state, and are the same for any number of threads") {
+TEST_CASE("evaluations start from the accepted points, and are the same for any number of threads") {
   for (const Strategy strategy : {Strategy::stacked, Strategy::shuffled}) {
     const Case problem(true, Covariance::own);
     const std::vector<double> theta = problem.theta();
@@ -221,23 +246,23 @@ TEST_CASE("evaluations start from the accepted state, and are the same for any n
     CrossValidation restored(problem.X(), problem.likelihood, problem.folds);
     restored.restore(cv.accepted());
     CHECK(problem.evaluate(restored, theta, settings).value == warm.value);
-    restored.restore(InnerState{Buffer<float>(5, 1.0f), {}});  // of another problem: not used
+    restored.restore(WarmStart{Buffer<float>(5, 1.0f), {}});  // of another problem: not used
     CHECK(problem.evaluate(restored, theta, settings).value == cold.value);
   }
 }
 
 TEST_CASE("with little memory folds take turns") {
-  const Case problem(false, Covariance::shared);
+  Case problem(false, Covariance::shared);
   CriterionSettings settings = tight(Strategy::stacked);
   const Criterion together = problem.evaluate(problem.theta(), settings);
-  settings.kernels.algorithm = KernelAlgorithm::tiled;
-  settings.kernels.memory_limit = 1.0;
+  problem.kernel_settings.algorithm = KernelAlgorithm::tiled;
+  problem.kernel_settings.memory_limit = settings.memory_limit = 1.0;
   const Criterion apart = problem.evaluate(problem.theta(), settings);
   CHECK(apart.value == doctest::Approx(together.value).epsilon(1e-9));
   CHECK(apart.counters.algorithm == "tiled");
 }
 
-TEST_CASE("an evaluation that was stopped leaves the accepted state alone") {
+TEST_CASE("an evaluation that was stopped leaves the accepted points alone") {
   class Impatient final : public Monitor {
    public:
     bool interrupted() override { return true; }
@@ -247,7 +272,7 @@ TEST_CASE("an evaluation that was stopped leaves the accepted state alone") {
   CrossValidation cv(problem.X(), problem.likelihood, problem.folds);
   problem.evaluate(cv, problem.theta(), tight());
   cv.accept();
-  const InnerState before = cv.accepted();
+  const WarmStart before = cv.accepted();
   std::vector<double> elsewhere = problem.theta();
   elsewhere.front() += 2.0;
   Impatient monitor;
@@ -269,23 +294,37 @@ TEST_CASE("what does not fit together is refused") {
   CrossValidation cv(problem.X(), problem.likelihood, problem.folds);
   CHECK(contains(rejection([&] { cv.accept(); }), "no evaluation"));
   const auto coupling = problem.coupling(problem.theta());
-  Candidate candidate;
-  CHECK(contains(rejection([&] { cv.evaluate(candidate, tight(), one); }), "no coupling"));
+  Prior prior;
+  CHECK(contains(rejection([&] { cv.evaluate(prior, tight(), one); }), "no coupling"));
   const IndependentCoupling tied({{1.0, 1.0, 1.0, 1.0}, {}});
-  candidate.coupling = &tied;
-  CHECK(contains(rejection([&] { cv.evaluate(candidate, tight(), one); }), "1 parameters, expected one for each"));
-  candidate.coupling = coupling.get();
-  candidate.sigma2 = -1.0;
-  CHECK(contains(rejection([&] { cv.evaluate(candidate, tight(), one); }), "sigma2"));
-  candidate.sigma2 = 1.0;
-  candidate.kernel_of = {0};
-  CHECK(contains(rejection([&] { cv.evaluate(candidate, tight(), one); }), "assigned to 1 functions"));
-  candidate.kernel_of.clear();
+  prior.coupling = &tied;
+  CHECK(contains(rejection([&] { cv.evaluate(prior, tight(), one); }), "1 parameters, expected one for each"));
+  prior.coupling = coupling.get();
+  prior.intercept_variance = -1.0;
+  CHECK(contains(rejection([&] { cv.evaluate(prior, tight(), one); }), "intercept_variance"));
+  prior.intercept_variance = 1.0;
+  prior.kernel_of = {0};
+  CHECK(contains(rejection([&] { cv.evaluate(prior, tight(), one); }), "assigned to 1 functions"));
+  prior.kernel_of.clear();
+  prior.variance = 2.0;
+  CHECK(contains(rejection([&] { cv.evaluate(prior, tight(), one); }), "variance 2, expected 1"));
+  prior.variance = 1.0;
+  const Padded<double> others(Random(1).matrix(rows + 1, 3));
+  const InputView elsewhere = others.view();
+  KernelMatrices matrices({make_stationary_kernel(StationaryForm::rbf, {1.0}, 1.0, 1.0)}, elsewhere, {});
+  prior.kernels = &matrices;
+  CHECK(contains(rejection([&] { cv.evaluate(prior, tight(), one); }), "over 31 rows, expected 30"));
+  prior.kernels = nullptr;
   CHECK(contains(
-      rejection([&] { cv.evaluate(candidate, tight(Strategy::automatic, State::automatic, Method::newton), one); }),
+      rejection([&] { cv.evaluate(prior, tight(Strategy::automatic, Space::automatic, Method::newton), one); }),
       "\"lbfgs\" or \"exact\""));
   const Case tree(true, Covariance::linear);
   CHECK(contains(
-      rejection([&] { tree.evaluate(tree.theta(), tight(Strategy::automatic, State::automatic, Method::exact)); }),
+      rejection([&] { tree.evaluate(tree.theta(), tight(Strategy::automatic, Space::automatic, Method::exact)); }),
       "flat"));
+  const Case background(false, Covariance::shared, Loss::background);
+  CHECK(contains(rejection([&] {
+                   background.evaluate(background.theta(), tight(Strategy::automatic, Space::automatic, Method::exact));
+                 }),
+                 "method \"exact\" is for likelihoods"));
 }

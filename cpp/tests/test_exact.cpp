@@ -28,6 +28,7 @@ RowMajorXd random_probabilities(Index n, Index C, double sharpness, unsigned see
 
 /// A flat model's Newton system, and its dense self. Vectors are n x C row-major.
 struct System {
+  bool rank_one = true;  ///< else the Hessians are diag(w_i pi_i)
   std::vector<RowMajorXd> matrices;
   std::vector<Index> matrix_of_class;
   RowMajorXd pi;
@@ -57,9 +58,20 @@ struct System {
     MatrixXd out = MatrixXd::Zero(n() * C(), n() * C());
     for (Index i = 0; i < n(); ++i) {
       const VectorXd p = pi.row(i).transpose();
-      out.block(i * C(), i * C(), C(), C()) = weights[i] * (MatrixXd(p.asDiagonal()) - p * p.transpose());
+      out.block(i * C(), i * C(), C(), C()) = weights[i] * MatrixXd(p.asDiagonal());
+      if (rank_one) out.block(i * C(), i * C(), C(), C()) -= weights[i] * p * p.transpose();
     }
     return out;
+  }
+
+  RowMajorXd D() const { return weights.asDiagonal() * pi; }
+
+  void factor(ExactSystem& system, const Execution& execution) const {
+    if (rank_one) {
+      system.factor_diagonal_minus_rank_one(D().data(), execution);
+    } else {
+      system.factor_diagonal(D().data(), execution);
+    }
   }
 
   VectorXd dense_solve(const VectorXd& g) const {
@@ -68,7 +80,7 @@ struct System {
 
   VectorXd exact_solve(const VectorXd& g, const Execution& execution) const {
     ExactSystem system(views(), matrix_of_class, n());
-    system.factor(pi.data(), weights.data(), execution);
+    factor(system, execution);
     const VectorXd Kg = K() * g;
     VectorXd s = VectorXd::Constant(g.size(), 7.0);  // must not matter
     system.solve(g.data(), Kg.data(), s.data(), execution);
@@ -94,32 +106,41 @@ System random_system(Index n, std::vector<Index> matrix_of_class, Index matrices
 TEST_CASE("exact solves the dense system, with own and with shared matrices") {
   const std::vector<std::vector<Index>> assignments{{0, 1, 2, 3}, {0, 0, 0}, {1, 0, 1, 2, 0}, {0, 0}, {0}};
   for (const std::vector<Index>& assignment : assignments) {
-    const System system = random_system(23, assignment, 4, 1);
+    System system = random_system(23, assignment, 4, 1);
     const VectorXd g = Random(2).matrix(system.n() * system.C(), 1);
-    CHECK(relative_error(system.exact_solve(g, one), system.dense_solve(g)) < 1e-11);
+    for (const bool rank_one : {true, false}) {
+      system.rank_one = rank_one;
+      CHECK(relative_error(system.exact_solve(g, one), system.dense_solve(g)) < 1e-11);
+    }
   }
 }
 
 TEST_CASE("exact crosses the borders of its tiles") {
-  const System system = random_system(300, {0, 1}, 2, 3);
+  System system = random_system(300, {0, 1}, 2, 3);
   const VectorXd g = Random(4).matrix(600, 1);
-  CHECK(relative_error(system.exact_solve(g, one), system.dense_solve(g)) < 1e-10);
+  for (const bool rank_one : {true, false}) {
+    system.rank_one = rank_one;
+    CHECK(relative_error(system.exact_solve(g, one), system.dense_solve(g)) < 1e-10);
+  }
 }
 
 TEST_CASE("exact takes weights, zeros among them, and any spread of them") {
-  System system = random_system(30, {0, 1, 0}, 2, 5);
-  const VectorXd g = Random(6).matrix(90, 1);
-  system.weights = Random(7).matrix(30, 1).array().abs() * 3.0;
-  for (const Index i : {0, 3, 4, 17, 29}) system.weights[i] = 0.0;
-  const VectorXd s = system.exact_solve(g, one);
-  CHECK(relative_error(s, system.dense_solve(g)) < 1e-11);
-  for (const Index i : {0, 3, 29}) CHECK(identical(s.segment(3 * i, 3), -g.segment(3 * i, 3)));
+  for (const bool rank_one : {true, false}) {
+    System system = random_system(30, {0, 1, 0}, 2, 5);
+    system.rank_one = rank_one;
+    const VectorXd g = Random(6).matrix(90, 1);
+    system.weights = Random(7).matrix(30, 1).array().abs() * 3.0;
+    for (const Index i : {0, 3, 4, 17, 29}) system.weights[i] = 0.0;
+    const VectorXd s = system.exact_solve(g, one);
+    CHECK(relative_error(s, system.dense_solve(g)) < 1e-11);
+    for (const Index i : {0, 3, 29}) CHECK(identical(s.segment(3 * i, 3), -g.segment(3 * i, 3)));
 
-  for (Index i = 0; i < 30; ++i) system.weights[i] = std::pow(10.0, static_cast<double>(i % 13) - 10.0);
-  CHECK(relative_error(system.exact_solve(g, one), system.dense_solve(g)) < 1e-10);
+    for (Index i = 0; i < 30; ++i) system.weights[i] = std::pow(10.0, static_cast<double>(i % 13) - 10.0);
+    CHECK(relative_error(system.exact_solve(g, one), system.dense_solve(g)) < 1e-10);
 
-  system.weights.setZero();
-  CHECK(identical(system.exact_solve(g, one), -g));
+    system.weights.setZero();
+    CHECK(identical(system.exact_solve(g, one), -g));
+  }
 }
 
 TEST_CASE("exact takes probabilities that are exactly zero and one") {
@@ -141,17 +162,21 @@ TEST_CASE("exact takes probabilities that are exactly zero and one") {
 }
 
 TEST_CASE("exact can be factored again, solve in place, and gives the same bits on two threads") {
-  const System system = random_system(150, {0, 1, 1}, 2, 11);
-  const System other = random_system(150, {0, 1, 1}, 2, 12);
+  System system = random_system(150, {0, 1, 1}, 2, 11);
+  System other = random_system(150, {0, 1, 1}, 2, 12);
   const VectorXd g = Random(13).matrix(450, 1);
   ExactSystem exact(system.views(), system.matrix_of_class, 150);
   CHECK(exact.rows() == 150);
   CHECK(exact.classes() == 3);
-  exact.factor(other.pi.data(), nullptr, two);
-  exact.factor(system.pi.data(), nullptr, two);
-  VectorXd s = system.K() * g;
-  exact.solve(g.data(), s.data(), s.data(), two);
-  CHECK(identical(s, system.exact_solve(g, one)));
+  for (const bool rank_one : {true, false, true}) {
+    system.rank_one = rank_one;
+    other.rank_one = !rank_one;
+    other.factor(exact, two);
+    system.factor(exact, two);
+    VectorXd s = system.K() * g;
+    exact.solve(g.data(), s.data(), s.data(), two);
+    CHECK(identical(s, system.exact_solve(g, one)));
+  }
   CHECK(ExactSystem::bytes(1000, 4) == 48e6);
 }
 
@@ -160,26 +185,30 @@ TEST_CASE("exact says what is wrong") {
   const RowMajorXd indefinite = -100.0 * good;
   RowMajorXd broken = good;
   broken(3, 1) = broken(1, 3) = std::numeric_limits<double>::quiet_NaN();
-  RowMajorXd pi = random_probabilities(6, 2, 1.0, 15);
-  const auto factor = [&](const RowMajorXd& matrix, const RowMajorXd& p, const double* weights) {
-    return rejection([&] { ExactSystem({view(good), view(matrix)}, {0, 1}, 6).factor(p.data(), weights, one); });
-  };
-  CHECK(factor(good, pi, nullptr).empty());
-  CHECK(contains(factor(indefinite, pi, nullptr), "matrix 1 (of class 1) is not positive semidefinite"));
-  CHECK(contains(factor(broken, pi, nullptr), "not finite"));
-  const std::vector<double> negative{1.0, 1.0, -2.0, 1.0, 1.0, 1.0};
-  CHECK(contains(factor(good, pi, negative.data()), "weights[2] is -2"));
-  pi(4, 0) += 0.5;
-  CHECK(contains(factor(good, pi, nullptr), "row 4 of pi sums to"));
-  pi(2, 1) = -0.5;
-  CHECK(contains(factor(good, pi, nullptr), "pi[2, 1] is -0.5, expected a probability"));
+  for (const bool rank_one : {true, false}) {
+    RowMajorXd D = random_probabilities(6, 2, 1.0, 15);
+    const auto factor = [&](const RowMajorXd& matrix) {
+      return rejection([&] {
+        ExactSystem system({view(good), view(matrix)}, {0, 1}, 6);
+        if (rank_one) system.factor_diagonal_minus_rank_one(D.data(), one);
+        if (!rank_one) system.factor_diagonal(D.data(), one);
+      });
+    };
+    CHECK(factor(good).empty());
+    CHECK(contains(factor(indefinite), "matrix 1 (of class 1) is not positive semidefinite"));
+    CHECK(contains(factor(broken), "not finite"));
+    D(2, 1) = -0.5;
+    CHECK(contains(factor(good), "D[2, 1] is -0.5, expected a finite number >= 0"));
+    D(2, 1) = std::numeric_limits<double>::quiet_NaN();
+    CHECK(contains(factor(good), "D[2, 1] is nan"));
+  }
 
   CHECK(contains(rejection([&] { ExactSystem({view(good)}, {0, 1}, 6); }), "matrix_of_class contains 1"));
   CHECK(contains(rejection([&] { ExactSystem({view(good)}, {0}, 5); }), "matrix has shape (6, 6)"));
   CHECK(contains(rejection([&] { ExactSystem({view(good)}, {}, 6); }), "matrix_of_class is empty"));
   VectorXd s = VectorXd::Zero(6);
   CHECK(contains(rejection([&] { ExactSystem({view(good)}, {0}, 6).solve(s.data(), s.data(), s.data(), one); }),
-                 "before factor()"));
+                 "before one of the factor functions"));
 }
 
 TEST_CASE("exact stops when the monitor says so") {
@@ -187,5 +216,5 @@ TEST_CASE("exact stops when the monitor says so") {
   Monitor monitor;
   monitor.stop();
   ExactSystem exact(system.views(), system.matrix_of_class, 40);
-  CHECK_THROWS_AS(exact.factor(system.pi.data(), nullptr, Execution{2, &monitor}), Interrupted);
+  CHECK_THROWS_AS(system.factor(exact, Execution{2, &monitor}), Interrupted);
 }

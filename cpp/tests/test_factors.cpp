@@ -2,6 +2,7 @@
 
 #include "taxolearn/couplings/factors.hpp"
 #include "taxolearn/fit/certificate.hpp"
+#include "taxolearn/fit/fit.hpp"
 #include "taxolearn/kernels/functions.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 #include "taxolearn/select/criterion.hpp"
@@ -135,7 +136,7 @@ TEST_CASE("a coupling by factors against its dense root, over no other coupling,
   }
 }
 
-TEST_CASE("the criterion's gradient by loadings, in either state and however folds are treated") {
+TEST_CASE("the criterion's gradient by loadings, in either space and however folds are treated") {
   constexpr Index rows = 30;
   constexpr Index classes = 4;
   const Padded<double> inputs(Random(1).matrix(rows, 3));
@@ -155,32 +156,34 @@ TEST_CASE("the criterion's gradient by loadings, in either state and however fol
       CriterionSettings settings;
       settings.tolerance = settings.adjoint_tolerance = 1e-13;
       settings.precision = Precision::double_;
-      const auto evaluate = [&](const std::vector<double>& at, Strategy strategy, State state) {
+      const auto evaluate = [&](const std::vector<double>& at, Strategy strategy, Space space) {
         CrossValidation cv(X, likelihood, folds);
         const auto coupling = parts.make(at);
-        Candidate candidate;
-        candidate.coupling = coupling.get();
-        if (!linear) candidate.kernels.push_back(make_stationary_kernel(StationaryForm::rbf, {1.2}, 2.0, 1.0));
+        KernelMatrices matrices({make_stationary_kernel(StationaryForm::rbf, {1.2}, 2.0, 1.0)}, X, {});
+        Prior prior;
+        prior.coupling = coupling.get();
+        if (!linear) prior.kernels = &matrices;
         CriterionSettings chosen = settings;
         chosen.strategy = strategy;
-        chosen.state = state;
-        return cv.evaluate(candidate, chosen, two);
+        chosen.space = space;
+        return cv.evaluate(prior, chosen, two);
       };
-      const Criterion first = evaluate(theta, Strategy::stacked, State::coefficients);
+      const Criterion first = evaluate(theta, Strategy::stacked, Space::coefficients);
       REQUIRE(first.converged);
       REQUIRE(first.function_gradient.size() == theta.size());
       for (std::size_t k = 0; k < theta.size(); ++k) {
         CAPTURE(k);
         const double slope = difference(theta, k, 1e-4, [&](const std::vector<double>& at) {
-          return evaluate(at, Strategy::stacked, State::coefficients).value;
+          return evaluate(at, Strategy::stacked, Space::coefficients).value;
         });
         CHECK(first.function_gradient[k] == doctest::Approx(slope).epsilon(1e-4).scale(1e-2));
       }
-      std::vector<Criterion> others{evaluate(theta, Strategy::shuffled, State::coefficients)};
-      if (linear) others.push_back(evaluate(theta, Strategy::automatic, State::weights));
+      std::vector<Criterion> others{evaluate(theta, Strategy::shuffled, Space::coefficients)};
+      if (linear) others.push_back(evaluate(theta, Strategy::automatic, Space::weights));
       for (const Criterion& other : others) {
         CHECK(other.value == doctest::Approx(first.value).epsilon(1e-9));
-        CHECK(other.sigma2_gradient == doctest::Approx(first.sigma2_gradient).epsilon(1e-5).scale(1e-3));
+        CHECK(other.intercept_variance_gradient ==
+              doctest::Approx(first.intercept_variance_gradient).epsilon(1e-5).scale(1e-3));
         for (std::size_t k = 0; k < theta.size(); ++k)
           CHECK(other.function_gradient[k] == doctest::Approx(first.function_gradient[k]).epsilon(1e-5).scale(1e-3));
       }
@@ -196,31 +199,32 @@ TEST_CASE("a prior of low rank: fits come to the certified minimum, and certific
   const std::vector<double> weights = Random(3).weights(rows);
   const Softmax likelihood(labels.data(), rows, classes, weights.data());
   for (const Base base : bases) {
-    for (const double sigma2 : {0.0, 2.0}) {
+    for (const double intercept_variance : {0.0, 2.0}) {
       const Parts parts{base, classes, 2};
       const std::vector<double> theta = parts.theta();
       const auto coupling = parts.make(theta);
-      const CoupledProblem oracle(DenseProblem(inputs.X, one_hot(labels, classes),
-                                               Eigen::Map<const VectorXd>(weights.data(), rows), 1.5, sigma2),
-                                  parts.root(theta));
+      const CoupledProblem oracle(
+          DenseProblem(inputs.X, one_hot(labels, classes), Eigen::Map<const VectorXd>(weights.data(), rows), 1.5,
+                       intercept_variance),
+          parts.root(theta));
       const double minimum = oracle.objective(oracle.minimizer());
       Problem problem;
       problem.X = inputs.views[2];
       problem.likelihood = &likelihood;
-      problem.variance = 1.5;
-      problem.sigma2 = sigma2;
-      problem.coupling = coupling.get();
-      for (const State state : {State::coefficients, State::weights}) {
+      problem.prior.variance = 1.5;
+      problem.prior.intercept_variance = intercept_variance;
+      problem.prior.coupling = coupling.get();
+      for (const Space space : {Space::coefficients, Space::weights}) {
         for (const int iterations : {1, 3, 1000}) {
           CAPTURE(static_cast<int>(base));
-          CAPTURE(sigma2);
+          CAPTURE(intercept_variance);
           CAPTURE(iterations);
-          Settings settings;
-          settings.state = state;
+          FitSettings settings;
+          settings.space = space;
           settings.precision = Precision::double_;
           settings.tolerance = 1e-11;
           settings.max_iterations = iterations;
-          const Result result = fit(problem, settings, Start(), two);
+          const FitResult result = fit(problem, settings, Start(), two);
           const double distance = result.objective - minimum;
           CHECK(distance >= -1e-12 * minimum);
           CHECK(distance <= result.gap + 1e-12 * minimum);
@@ -256,14 +260,16 @@ TEST_CASE("loadings go with one kernel for all, and not with exact steps") {
   const auto coupling = parts.make(parts.theta());
   const auto message = [&](bool own, Method method) {
     CrossValidation cv(inputs.view(), likelihood, folds);
-    Candidate candidate;
-    candidate.coupling = coupling.get();
-    for (const double scale : {1.0, 2.0})
-      if (own) candidate.kernels.push_back(make_stationary_kernel(StationaryForm::rbf, {scale}, 1.0, 1.0));
-    if (own) candidate.kernel_of = {0, 1, 0, 1};
+    KernelMatrices matrices({make_stationary_kernel(StationaryForm::rbf, {1.0}, 1.0, 1.0),
+                             make_stationary_kernel(StationaryForm::rbf, {2.0}, 1.0, 1.0)},
+                            inputs.view(), {});
+    Prior prior;
+    prior.coupling = coupling.get();
+    if (own) prior.kernels = &matrices;
+    if (own) prior.kernel_of = {0, 1, 0, 1};
     CriterionSettings settings;
     settings.method = method;
-    return rejection([&] { cv.evaluate(candidate, settings, one); });
+    return rejection([&] { cv.evaluate(prior, settings, one); });
   };
   CHECK(message(false, Method::lbfgs).empty());
   CHECK(contains(message(true, Method::lbfgs), "variances of functions"));

@@ -2,7 +2,10 @@
 
 #include "problems.hpp"
 #include "taxolearn/fit/certificate.hpp"
+#include "taxolearn/fit/choose.hpp"
+#include "taxolearn/fit/fit.hpp"
 #include "taxolearn/fit/newton.hpp"
+#include "taxolearn/fit/predict.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 
 using namespace taxolearn;
@@ -22,48 +25,50 @@ struct Example {
   Problem problem;
   DenseProblem oracle;
 
-  Example(Index rows, Index cols, Index classes, double variance, double sigma2, int view)
+  Example(Index rows, Index cols, Index classes, double variance, double intercept_variance, int view)
       : inputs(rows, cols, 4, 1),
         labels(Random(2).labels(rows, classes)),
         weights(Random(3).weights(rows)),
         likelihood(labels.data(), rows, classes, weights.data()),
-        oracle(inputs.X, one_hot(labels, classes), Eigen::Map<VectorXd>(weights.data(), rows), variance, sigma2) {
+        oracle(inputs.X, one_hot(labels, classes), Eigen::Map<VectorXd>(weights.data(), rows), variance,
+               intercept_variance) {
     problem.X = inputs.views[static_cast<std::size_t>(view)];
     problem.likelihood = &likelihood;
-    problem.variance = variance;
-    problem.sigma2 = sigma2;
+    problem.prior.variance = variance;
+    problem.prior.intercept_variance = intercept_variance;
   }
 
   double minimum() const { return oracle.objective(oracle.minimizer()); }
 
   /// W with u = Z W, from a result's weights and intercepts.
-  MatrixXd dense_weights(const Result& result) const {
+  MatrixXd dense_weights(const FitResult& result) const {
     MatrixXd W = MatrixXd::Zero(oracle.Z.cols(), oracle.Y.cols());
-    W.topRows(W.rows() - 1) = dense(result.weights.view()) / std::sqrt(problem.variance);
-    if (problem.sigma2 == 0.0) return W;
-    for (Index c = 0; c < W.cols(); ++c) W(W.rows() - 1, c) = result.intercepts[c] / std::sqrt(problem.sigma2);
+    W.topRows(W.rows() - 1) = dense(result.weights.view()) / std::sqrt(problem.prior.variance);
+    if (problem.prior.intercept_variance == 0.0) return W;
+    for (Index c = 0; c < W.cols(); ++c)
+      W(W.rows() - 1, c) = result.intercepts[c] / std::sqrt(problem.prior.intercept_variance);
     return W;
   }
 };
 
 struct Choice {
   Method method;
-  State state;
+  Space space;
 };
-const std::vector<Choice> choices{{Method::lbfgs, State::coefficients},        {Method::lbfgs, State::weights},
-                                  {Method::nonlinear_cg, State::coefficients}, {Method::nonlinear_cg, State::weights},
-                                  {Method::newton, State::coefficients},       {Method::newton, State::automatic}};
+const std::vector<Choice> choices{{Method::lbfgs, Space::coefficients},        {Method::lbfgs, Space::weights},
+                                  {Method::nonlinear_cg, Space::coefficients}, {Method::nonlinear_cg, Space::weights},
+                                  {Method::newton, Space::coefficients},       {Method::newton, Space::automatic}};
 
-Settings settings_of(const Choice& choice, Precision precision, double tolerance) {
-  Settings settings;
+FitSettings settings_of(const Choice& choice, Precision precision, double tolerance) {
+  FitSettings settings;
   settings.method = choice.method;
-  settings.state = choice.state;
+  settings.space = choice.space;
   settings.precision = precision;
   settings.tolerance = tolerance;
   return settings;
 }
 
-std::vector<double> as_start(const Result& result) {
+std::vector<double> as_start(const FitResult& result) {
   std::vector<double> start(result.weights.data(), result.weights.data() + result.weights.size());
   start.insert(start.end(), result.intercepts.begin(), result.intercepts.end());
   return start;
@@ -71,25 +76,25 @@ std::vector<double> as_start(const Result& result) {
 
 }  // namespace
 
-TEST_CASE("all methods, states and precisions come to the same minimum with a true certificate") {
-  for (const double sigma2 : {0.0, 3.0}) {
+TEST_CASE("all methods, spaces and precisions come to the same minimum with a true certificate") {
+  for (const double intercept_variance : {0.0, 3.0}) {
     for (const int view : {0, 1, 2, 3, 4, 5}) {
-      const Example example(60, 16, 3, 2.0, sigma2, view);
+      const Example example(60, 16, 3, 2.0, intercept_variance, view);
       const double minimum = example.minimum();
       for (const Choice& choice : choices) {
         for (const Precision precision : {Precision::single, Precision::double_, Precision::automatic}) {
-          CAPTURE(sigma2);
+          CAPTURE(intercept_variance);
           CAPTURE(view);
           CAPTURE(static_cast<int>(choice.method));
-          CAPTURE(static_cast<int>(choice.state));
+          CAPTURE(static_cast<int>(choice.space));
           CAPTURE(static_cast<int>(precision));
           const double tolerance = precision == Precision::single ? 1e-7 : 1e-10;
-          const Result result = fit(example.problem, settings_of(choice, precision, tolerance), Start(), one);
+          const FitResult result = fit(example.problem, settings_of(choice, precision, tolerance), Start(), one);
           CHECK(result.status == Status::converged);
           CHECK(result.relative_gap <= tolerance);
           CHECK(result.relative_gap == result.gap / result.objective);
-          CHECK(result.state == (choice.state == State::weights ? "weights" : "coefficients"));
-          CHECK(result.precision == (precision == Precision::single ? "single" : "double"));
+          CHECK(result.space == (choice.space == Space::weights ? Space::weights : Space::coefficients));
+          CHECK(result.precision == (precision == Precision::single ? Precision::single : Precision::double_));
           CHECK(result.iterations > 0);
           if (choice.method == Method::newton) CHECK(result.iterations <= 8);
           CHECK(result.products >= result.iterations);
@@ -97,7 +102,7 @@ TEST_CASE("all methods, states and precisions come to the same minimum with a tr
           CHECK(result.objective == doctest::Approx(example.oracle.objective(W)).epsilon(1e-13));
           CHECK(result.objective - minimum <= result.gap + 1e-12 * minimum);
           CHECK(result.objective >= minimum * (1.0 - 1e-12));
-          if (sigma2 == 0.0) CHECK(result.intercepts == std::vector<double>(3, 0.0));
+          if (intercept_variance == 0.0) CHECK(result.intercepts == std::vector<double>(3, 0.0));
         }
       }
     }
@@ -105,17 +110,18 @@ TEST_CASE("all methods, states and precisions come to the same minimum with a tr
 }
 
 TEST_CASE("the certificate is the primal minus the dual value, wherever the point is") {
-  for (const double sigma2 : {0.0, 3.0}) {
+  for (const double intercept_variance : {0.0, 3.0}) {
     for (const int view : {0, 1, 2, 3, 4, 5}) {
-      const Example example(2100, 16, 19, 2.0, sigma2, view);  // several chunks of rows, two blocks of columns
+      const Example example(2100, 16, 19, 2.0, intercept_variance,
+                            view);  // several chunks of rows, two blocks of columns
       const DenseProblem& oracle = example.oracle;
       const MatrixXd alpha = 0.1 * Random(5).matrix(2100, 19);
       const MatrixXd W = oracle.Z.transpose() * alpha;
       const Matrix<double> weights = as_matrix(W);
-      Result of_coefficients, of_weights;
-      conclude(example.problem, as_matrix(alpha), of_coefficients, two);
-      conclude(example.problem, Buffer<double>(weights.data(), weights.data() + weights.size()), of_weights, two);
-      for (const Result* result : {&of_coefficients, &of_weights}) {
+      FitResult of_coefficients, of_weights;
+      certify(example.problem, as_matrix(alpha), of_coefficients, two);
+      certify(example.problem, Buffer<double>(weights.data(), weights.data() + weights.size()), of_weights, two);
+      for (const FitResult* result : {&of_coefficients, &of_weights}) {
         CHECK(relative_error(example.dense_weights(*result), W) < 1e-13);
         CHECK(result->objective == doctest::Approx(oracle.objective(W)).epsilon(1e-13));
         CHECK(result->gap == doctest::Approx(oracle.objective(W) - oracle.dual(W)).epsilon(1e-11));
@@ -134,11 +140,11 @@ TEST_CASE("a fit gives the same bits on two threads") {
       for (const Precision precision : {Precision::single, Precision::double_}) {
         CAPTURE(view);
         CAPTURE(static_cast<int>(choice.method));
-        CAPTURE(static_cast<int>(choice.state));
-        Settings settings = settings_of(choice, precision, 1e-6);
+        CAPTURE(static_cast<int>(choice.space));
+        FitSettings settings = settings_of(choice, precision, 1e-6);
         settings.max_iterations = 2;
-        const Result serial = fit(example.problem, settings, Start(), one);
-        const Result parallel = fit(example.problem, settings, Start(), two);
+        const FitResult serial = fit(example.problem, settings, Start(), one);
+        const FitResult parallel = fit(example.problem, settings, Start(), two);
         CHECK(serial.iterations == parallel.iterations);
         CHECK(identical(dense(serial.weights.view()), dense(parallel.weights.view())));
         CHECK(serial.intercepts == parallel.intercepts);
@@ -151,42 +157,42 @@ TEST_CASE("a fit gives the same bits on two threads") {
 
 TEST_CASE("large problems begin in single precision and end in double where that is not enough") {
   const Example large(900, 100, 45, 0.1, 1.0, 5);  // more than four million entries times classes
-  Settings settings;
+  FitSettings settings;
   settings.tolerance = 1e-3;
-  const Result rough = fit(large.problem, settings, Start(), one);
+  const FitResult rough = fit(large.problem, settings, Start(), one);
   CHECK(rough.status == Status::converged);
-  CHECK(rough.precision == "single");
+  CHECK(rough.precision == Precision::single);
   settings.tolerance = 1e-18;
-  const Result fine = fit(large.problem, settings, Start(), one);
+  const FitResult fine = fit(large.problem, settings, Start(), one);
   CHECK(fine.status == Status::converged);
-  CHECK(fine.precision == "double");
+  CHECK(fine.precision == Precision::double_);
   CHECK(fine.iterations > rough.iterations);
   const Example small(900, 100, 44, 0.1, 1.0, 5);
   settings.max_iterations = 1;
-  CHECK(fit(small.problem, settings, Start(), one).precision == "double");
+  CHECK(fit(small.problem, settings, Start(), one).precision == Precision::double_);
 }
 
-TEST_CASE("the state is the smaller one unless told") {
+TEST_CASE("the space is the smaller one unless told") {
   const Example tall(60, 16, 3, 1.0, 1.0, 2), wide(16, 60, 3, 1.0, 1.0, 2);
-  Settings settings;
-  CHECK(choose_state(tall.problem, settings) == State::weights);
-  CHECK(choose_state(wide.problem, settings) == State::coefficients);
+  FitSettings settings;
+  CHECK(choose_space(tall.problem, settings) == Space::weights);
+  CHECK(choose_space(wide.problem, settings) == Space::coefficients);
   settings.method = Method::newton;
-  CHECK(choose_state(tall.problem, settings) == State::coefficients);
+  CHECK(choose_space(tall.problem, settings) == Space::coefficients);
   settings.method = Method::lbfgs;
-  settings.state = State::weights;
-  CHECK(choose_state(wide.problem, settings) == State::weights);
+  settings.space = Space::weights;
+  CHECK(choose_space(wide.problem, settings) == Space::weights);
 }
 
 TEST_CASE("a fit from the solution is done at once") {
   const Example example(60, 16, 3, 2.0, 3.0, 2);
-  const Result solution = fit(example.problem, settings_of(choices[4], Precision::double_, 1e-12), Start(), one);
+  const FitResult solution = fit(example.problem, settings_of(choices[4], Precision::double_, 1e-12), Start(), one);
   REQUIRE(solution.status == Status::converged);
   const std::vector<double> weights = as_start(solution);
   const MatrixXd alpha = -example.oracle.residual(example.oracle.Z * example.dense_weights(solution));
   const Matrix<double> coefficients = as_matrix(alpha);
   for (const Choice& choice : choices) {
-    const Settings settings = settings_of(choice, Precision::double_, 1e-9);
+    const FitSettings settings = settings_of(choice, Precision::double_, 1e-9);
     CHECK(fit(example.problem, settings, Start(), one).iterations > 2);
     Start start;
     start.weights = weights.data();
@@ -200,13 +206,13 @@ TEST_CASE("a fit from the solution is done at once") {
 TEST_CASE("a fit goes on from the point that another one kept") {
   const Example example(60, 16, 3, 2.0, 3.0, 2);
   for (const Choice& choice : choices) {
-    Settings settings = settings_of(choice, Precision::double_, 1e-9);
+    FitSettings settings = settings_of(choice, Precision::double_, 1e-9);
     CHECK(fit(example.problem, settings, Start(), one).point.empty());
     settings.keep_point = true;
     settings.max_iterations = 2;
-    const Result first = fit(example.problem, settings, Start(), one);
+    const FitResult first = fit(example.problem, settings, Start(), one);
     REQUIRE(static_cast<Index>(first.point.size()) ==
-            point_size(example.problem, choose_state(example.problem, settings)));
+            point_size(example.problem, choose_space(example.problem, settings)));
     Start start;
     start.point = first.point.data();
     settings.max_iterations = 0;
@@ -232,9 +238,9 @@ TEST_CASE("a weight is a number of repetitions") {
   const Softmax weighted(labels.data(), 30, 3, weights.data());
   const Softmax plain(repeated.data(), static_cast<Index>(repeated.size()), 3, nullptr);
   for (const Choice& choice : choices) {
-    const Settings settings = settings_of(choice, Precision::double_, 1e-13);
-    const Result a = fit(Problem{inputs.sparse(), &weighted, 1.5, 1.0}, settings, Start(), one);
-    const Result b = fit(Problem{X.view(), &plain, 1.5, 1.0}, settings, Start(), one);
+    const FitSettings settings = settings_of(choice, Precision::double_, 1e-13);
+    const FitResult a = fit(Problem{inputs.sparse(), &weighted, Prior{1.5}}, settings, Start(), one);
+    const FitResult b = fit(Problem{X.view(), &plain, Prior{1.5}}, settings, Start(), one);
     CHECK(a.objective == doctest::Approx(b.objective).epsilon(1e-12));
     CHECK(relative_error(dense(a.weights.view()), dense(b.weights.view())) < 1e-5);
   }
@@ -251,9 +257,9 @@ TEST_CASE("soft targets, and one-hot ones like labels") {
   const Softmax one_hot_targets(hard.view(), nullptr), soft_targets(soft.view(), nullptr);
   const DenseProblem oracle(inputs.X, Y, VectorXd::Ones(40), 1.5, 1.0);
   for (const Choice& choice : choices) {
-    const Settings settings = settings_of(choice, Precision::double_, 1e-11);
+    const FitSettings settings = settings_of(choice, Precision::double_, 1e-11);
     const auto objective = [&](const Softmax& likelihood) {
-      return fit(Problem{inputs.sparse(), &likelihood, 1.5, 1.0}, settings, Start(), one).objective;
+      return fit(Problem{inputs.sparse(), &likelihood, Prior{1.5}}, settings, Start(), one).objective;
     };
     CHECK(objective(labelled) == doctest::Approx(objective(one_hot_targets)).epsilon(1e-10));
     CHECK(objective(soft_targets) == doctest::Approx(oracle.objective(oracle.minimizer())).epsilon(1e-10));
@@ -267,8 +273,8 @@ TEST_CASE("a fit with nothing to learn has converged") {
   const Softmax single_class(labels.data(), 20, 1, nullptr), weightless(labels.data(), 20, 2, zeros.data());
   for (const Choice& choice : choices) {
     for (const Softmax* likelihood : {&single_class, &weightless}) {
-      const Settings settings = settings_of(choice, Precision::double_, 1e-6);
-      const Result result = fit(Problem{inputs.sparse(), likelihood, 1.0, 1.0}, settings, Start(), one);
+      const FitSettings settings = settings_of(choice, Precision::double_, 1e-6);
+      const FitResult result = fit(Problem{inputs.sparse(), likelihood, Prior{}}, settings, Start(), one);
       CHECK(result.status == Status::converged);
       CHECK(result.objective == 0.0);
       CHECK(result.gap == 0.0);
@@ -280,16 +286,16 @@ TEST_CASE("a fit with nothing to learn has converged") {
 TEST_CASE("a fit says when iterations or digits are used up") {
   const Example example(60, 16, 3, 2.0, 3.0, 2);
   for (const Choice& choice : choices) {
-    Settings settings = settings_of(choice, Precision::double_, 1e-9);
+    FitSettings settings = settings_of(choice, Precision::double_, 1e-9);
     for (const int iterations : {0, 2}) {
       settings.max_iterations = iterations;
-      const Result result = fit(example.problem, settings, Start(), one);
+      const FitResult result = fit(example.problem, settings, Start(), one);
       CHECK(result.status == Status::max_iter);
       CHECK(result.iterations == iterations);
       CHECK(result.relative_gap > 1e-9);
     }
     settings = settings_of(choice, Precision::single, 1e-15);
-    const Result result = fit(example.problem, settings, Start(), one);
+    const FitResult result = fit(example.problem, settings, Start(), one);
     CHECK(result.status == Status::stalled);
     CHECK(result.relative_gap < 1e-6);
     CHECK(result.objective == doctest::Approx(example.minimum()).epsilon(1e-6));
@@ -308,9 +314,9 @@ TEST_CASE("a monitor hears of every iteration and can stop the fit") {
   const Example example(60, 16, 3, 2.0, 3.0, 2);
   for (const Choice& choice : choices) {
     for (const int threads : {1, 2}) {
-      const Settings settings = settings_of(choice, Precision::double_, 1e-9);
+      const FitSettings settings = settings_of(choice, Precision::double_, 1e-9);
       Listening listening;
-      const Result result = fit(example.problem, settings, Start(), Execution{threads, &listening});
+      const FitResult result = fit(example.problem, settings, Start(), Execution{threads, &listening});
       REQUIRE(static_cast<int>(listening.heard.size()) == result.iterations);
       for (int k = 0; k < result.iterations; ++k) CHECK(listening.heard[k].iteration == k + 1);
       CHECK(listening.heard.back().objective == doctest::Approx(result.objective).epsilon(1e-9));
@@ -325,31 +331,33 @@ TEST_CASE("a monitor hears of every iteration and can stop the fit") {
 
 TEST_CASE("bad problems and settings are told by name") {
   const Example example(20, 10, 3, 1.0, 1.0, 2);
-  const auto message = [](const Problem& problem, const Settings& settings) {
+  const auto message = [](const Problem& problem, const FitSettings& settings) {
     return rejection([&] { fit(problem, settings, Start(), one); });
   };
   const auto with = [&](auto change) {
     Problem problem = example.problem;
-    Settings settings;
+    FitSettings settings;
     change(problem, settings);
     return message(problem, settings);
   };
-  CHECK(with([](Problem&, Settings&) {}).empty());
-  CHECK(with([](Problem& p, Settings&) { p.likelihood = nullptr; }) == "the problem has no likelihood");
-  CHECK(with([](Problem& p, Settings&) { p.X = DenseView<const double>(nullptr, 0, 3); }) ==
+  CHECK(with([](Problem&, FitSettings&) {}).empty());
+  CHECK(with([](Problem& p, FitSettings&) { p.likelihood = nullptr; }) == "the problem has no likelihood");
+  CHECK(with([](Problem& p, FitSettings&) { p.X = DenseView<const double>(nullptr, 0, 3); }) ==
         "X has 0 rows, expected at least 1");
   const std::vector<double> short_X(19 * 2);
-  CHECK(with([&](Problem& p, Settings&) { p.X = DenseView<const double>(short_X.data(), 19, 2); }) ==
+  CHECK(with([&](Problem& p, FitSettings&) { p.X = DenseView<const double>(short_X.data(), 19, 2); }) ==
         "X has 19 rows but there are 20 labels");
-  CHECK(with([](Problem& p, Settings&) { p.variance = 0.0; }) == "variance must be positive and finite, got 0");
-  CHECK(contains(with([](Problem& p, Settings&) { p.variance = std::nan(""); }), "variance"));
-  CHECK(with([](Problem& p, Settings&) { p.sigma2 = -1.0; }) == "sigma2 must be finite and at least 0, got -1");
-  CHECK(with([](Problem&, Settings& s) { s.tolerance = 0.0; }) == "tol must be positive, got 0");
-  CHECK(with([](Problem&, Settings& s) { s.max_iterations = -1; }) == "max_iter must be at least 0, got -1");
-  CHECK(contains(with([](Problem&, Settings& s) { s.history = -1; }), "history must be at least"));
-  CHECK(contains(with([](Problem&, Settings& s) {
+  CHECK(with([](Problem& p, FitSettings&) { p.prior.variance = 0.0; }) ==
+        "variance must be positive and finite, got 0");
+  CHECK(contains(with([](Problem& p, FitSettings&) { p.prior.variance = std::nan(""); }), "variance"));
+  CHECK(with([](Problem& p, FitSettings&) { p.prior.intercept_variance = -1.0; }) ==
+        "intercept_variance must be finite and at least 0, got -1");
+  CHECK(with([](Problem&, FitSettings& s) { s.tolerance = 0.0; }) == "tol must be positive, got 0");
+  CHECK(with([](Problem&, FitSettings& s) { s.max_iterations = -1; }) == "max_iter must be at least 0, got -1");
+  CHECK(contains(with([](Problem&, FitSettings& s) { s.history = -1; }), "history must be at least"));
+  CHECK(contains(with([](Problem&, FitSettings& s) {
                    s.method = Method::newton;
-                   s.state = State::weights;
+                   s.space = Space::weights;
                  }),
                  "\"newton\" works on coefficients"));
 }

@@ -101,31 +101,19 @@ TEST_CASE("gram: entries are computed in double precision and rounded") {
   CHECK(relative_error(out, M.cast<float>().cast<double>()) < 1e-8);  // the distances differ in the last bit
 }
 
-TEST_CASE_TEMPLATE("gram: the operators share their selection", T, float, double) {
+TEST_CASE_TEMPLATE("gram: subsets of different kernels may take turns", T, float, double) {
   const DenseInputs inputs(tile<T> + 40, 3, 1);
   const auto operators = make<T>(inputs, two);
   const std::vector<OwnKernel> kernels = some_kernels();
-  std::size_t turn = 0;
   for (const Index active : {Index{6}, tile<T> + 2, inputs.X.rows()}) {
     std::vector<Index> rows = shuffled(inputs.X.rows(), static_cast<std::uint64_t>(active));
     rows.resize(static_cast<std::size_t>(active));
-    operators[turn++]->select(rows, two);
     const MatrixXd X = inputs.X(rows, Eigen::all);
-    for (std::size_t l = 0; l < kernels.size(); ++l) check_operator<T>(*operators[l], kernels[l], X);
-    for (const auto& op : operators) op->select(rows, two);  // as one would with operators that know nothing
-    for (std::size_t l = 0; l < kernels.size(); ++l) check_operator<T>(*operators[l], kernels[l], X);
+    for (std::size_t l = 0; l < kernels.size(); ++l) {
+      check_operator<T>(*operators[l]->subset(rows, two), kernels[l], X);
+      check_operator<T>(*operators[l], kernels[l], inputs.X);
+    }
   }
-}
-
-TEST_CASE_TEMPLATE("gram: select rejects what is no subset and then changes nothing", T, float, double) {
-  const DenseInputs inputs(33, 3, 1);
-  const auto operators = make<T>(inputs, one);
-  Operator<T>& op = *operators[0];
-  CHECK(rejection([&] { op.select({3, 33}, one); }) == "rows contains 33, expected indices in [0, 33)");
-  CHECK(rejection([&] { op.select({-1}, one); }) == "rows contains -1, expected indices in [0, 33)");
-  CHECK(rejection([&] { op.select({4, 2, 4}, one); }) == "rows contains 4 twice");
-  CHECK(rejection([&] { op.select({}, one); }) == "rows is empty, expected at least one row to select");
-  check_operator<T>(op, some_kernels()[0], inputs.X);
 }
 
 TEST_CASE("gram: what cannot be stored is rejected") {

@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
 
 #include "taxolearn/fit/certificate.hpp"
+#include "taxolearn/fit/choose.hpp"
+#include "taxolearn/fit/fit.hpp"
+#include "taxolearn/fit/predict.hpp"
 #include "taxolearn/fit/spaces.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 #include "trees.hpp"
@@ -25,7 +28,7 @@ struct Example {
   Problem problem;
   CoupledProblem oracle;
 
-  Example(Index rows, Index cols, Index nodes, double sigma2, int view)
+  Example(Index rows, Index cols, Index nodes, double intercept_variance, int view)
       : inputs(rows, cols, 4, 1),
         taxonomy(std::make_shared<const Taxonomy>(random_parents(nodes, 6, 5))),
         tied(random_variances(nodes, 6)),
@@ -34,13 +37,13 @@ struct Example {
         weights(Random(3).weights(rows)),
         likelihood(labels.data(), rows, taxonomy->classes(), weights.data()),
         oracle(DenseProblem(inputs.X, one_hot(labels, taxonomy->classes()), Eigen::Map<VectorXd>(weights.data(), rows),
-                            1.5, sigma2),
+                            1.5, intercept_variance),
                dense_root(*taxonomy, tied)) {
     problem.X = inputs.views[static_cast<std::size_t>(view)];
     problem.likelihood = &likelihood;
-    problem.variance = 1.5;
-    problem.sigma2 = sigma2;
-    problem.coupling = &coupling;
+    problem.prior.variance = 1.5;
+    problem.prior.intercept_variance = intercept_variance;
+    problem.prior.coupling = &coupling;
   }
 
   Index classes() const { return taxonomy->classes(); }
@@ -48,7 +51,7 @@ struct Example {
   /// u = K alpha is u = A w with w = A^T alpha.
   VectorXd weights_of(const MatrixXd& alpha) const { return oracle.A.transpose() * oracle.flattened(alpha); }
 
-  MatrixXd predictors(const Result& result) const {
+  MatrixXd predictors(const FitResult& result) const {
     MatrixXd u = inputs.X * dense(result.weights.view());
     for (Index c = 0; c < u.cols(); ++c) u.col(c).array() += result.intercepts[c];
     return u;
@@ -57,18 +60,18 @@ struct Example {
 
 struct Choice {
   Method method;
-  State state;
+  Space space;
 };
-const std::vector<Choice> choices{{Method::lbfgs, State::coefficients},
-                                  {Method::lbfgs, State::weights},
-                                  {Method::nonlinear_cg, State::coefficients},
-                                  {Method::nonlinear_cg, State::weights},
-                                  {Method::newton, State::coefficients}};
+const std::vector<Choice> choices{{Method::lbfgs, Space::coefficients},
+                                  {Method::lbfgs, Space::weights},
+                                  {Method::nonlinear_cg, Space::coefficients},
+                                  {Method::nonlinear_cg, Space::weights},
+                                  {Method::newton, Space::coefficients}};
 
-Settings settings_of(const Choice& choice, Precision precision, double tolerance) {
-  Settings settings;
+FitSettings settings_of(const Choice& choice, Precision precision, double tolerance) {
+  FitSettings settings;
   settings.method = choice.method;
-  settings.state = choice.state;
+  settings.space = choice.space;
   settings.precision = precision;
   settings.tolerance = tolerance;
   return settings;
@@ -76,20 +79,20 @@ Settings settings_of(const Choice& choice, Precision precision, double tolerance
 
 }  // namespace
 
-TEST_CASE("hierarchical fits: all methods, states and precisions come to the same certified minimum") {
-  for (const double sigma2 : {0.0, 3.0}) {
+TEST_CASE("hierarchical fits: all methods, spaces and precisions come to the same certified minimum") {
+  for (const double intercept_variance : {0.0, 3.0}) {
     for (const int view : {2, 5}) {
-      const Example example(40, 12, 11, sigma2, view);
+      const Example example(40, 12, 11, intercept_variance, view);
       const VectorXd solution = example.oracle.minimizer();
       const double minimum = example.oracle.objective(solution);
       for (const Choice& choice : choices) {
         for (const Precision precision : {Precision::single, Precision::double_}) {
-          CAPTURE(sigma2);
+          CAPTURE(intercept_variance);
           CAPTURE(view);
           CAPTURE(static_cast<int>(choice.method));
-          CAPTURE(static_cast<int>(choice.state));
+          CAPTURE(static_cast<int>(choice.space));
           const double tolerance = precision == Precision::single ? 1e-7 : 1e-11;
-          const Result result = fit(example.problem, settings_of(choice, precision, tolerance), Start(), two);
+          const FitResult result = fit(example.problem, settings_of(choice, precision, tolerance), Start(), two);
           CHECK(result.status == Status::converged);
           CHECK(result.objective - minimum <= result.gap + 1e-12 * minimum);
           CHECK(result.objective >= minimum * (1.0 - 1e-12));
@@ -102,16 +105,16 @@ TEST_CASE("hierarchical fits: all methods, states and precisions come to the sam
   }
 }
 
-TEST_CASE("the certificate of a hierarchical model, at any point in either state") {
-  for (const double sigma2 : {0.0, 3.0}) {
+TEST_CASE("the certificate of a hierarchical model, at any point in either space") {
+  for (const double intercept_variance : {0.0, 3.0}) {
     for (const int view : {0, 1, 2, 3, 4, 5}) {
-      const Example example(40, 12, 25, sigma2, view);
+      const Example example(40, 12, 25, intercept_variance, view);
       const MatrixXd alpha = Random(7).matrix(40, example.classes());
       const VectorXd w = example.weights_of(alpha);
-      Result of_coefficients, of_weights;
-      conclude(example.problem, as_matrix(alpha), of_coefficients, two);
-      conclude(example.problem, Buffer<double>(w.data(), w.data() + w.size()), of_weights, two);
-      for (const Result* result : {&of_coefficients, &of_weights}) {
+      FitResult of_coefficients, of_weights;
+      certify(example.problem, as_matrix(alpha), of_coefficients, two);
+      certify(example.problem, Buffer<double>(w.data(), w.data() + w.size()), of_weights, two);
+      for (const FitResult* result : {&of_coefficients, &of_weights}) {
         CHECK(relative_error(example.predictors(*result), example.oracle.predictors(w)) < 1e-13);
         CHECK(result->objective == doctest::Approx(example.oracle.objective(w)).epsilon(1e-12));
         CHECK(result->gap == doctest::Approx(0.5 * example.oracle.gradient(w).squaredNorm()).epsilon(1e-11));
@@ -141,7 +144,7 @@ TEST_CASE_TEMPLATE("both spaces under a coupling do what dense weights do", T, f
     CHECK(space.advance(0.3, 0) == doctest::Approx(oracle.objective(w - 0.21 * g)).epsilon(error));
     CHECK(relative_error(dense(space.predictors().view()), oracle.predictors(w - 0.21 * g)) < error);
   };
-  Result result;
+  FitResult result;
   CoefficientSpace<T> coefficients(example.problem, 2, two, result);
   coefficients.start(as_matrix(alpha));
   check(coefficients);
@@ -153,9 +156,9 @@ TEST_CASE_TEMPLATE("both spaces under a coupling do what dense weights do", T, f
 TEST_CASE("a hierarchical fit gives the same bits on two threads, and starts well from a solution") {
   const Example example(900, 40, 60, 2.0, 2);
   for (const Choice& choice : choices) {
-    Settings settings = settings_of(choice, Precision::double_, 1e-6);
-    const Result serial = fit(example.problem, settings, Start(), one);
-    const Result parallel = fit(example.problem, settings, Start(), two);
+    FitSettings settings = settings_of(choice, Precision::double_, 1e-6);
+    const FitResult serial = fit(example.problem, settings, Start(), one);
+    const FitResult parallel = fit(example.problem, settings, Start(), two);
     CHECK(identical(dense(serial.weights.view()), dense(parallel.weights.view())));
     CHECK(serial.gap == parallel.gap);
     std::vector<double> weights(serial.weights.data(), serial.weights.data() + serial.weights.size());
@@ -167,14 +170,14 @@ TEST_CASE("a hierarchical fit gives the same bits on two threads, and starts wel
   }
 }
 
-TEST_CASE("the state counts nodes, not classes") {
+TEST_CASE("the space counts nodes, not classes") {
   const Example example(40, 30, 25, 1.0, 2);
   Problem flat = example.problem;
-  flat.coupling = nullptr;
+  flat.prior.coupling = nullptr;
   const Index classes = example.classes(), nodes = example.taxonomy->nodes() - 1;
   REQUIRE(30 * nodes >= 40 * classes);
-  CHECK(choose_state(flat, Settings()) == State::weights);
-  CHECK(choose_state(example.problem, Settings()) == State::coefficients);
+  CHECK(choose_space(flat, FitSettings()) == Space::weights);
+  CHECK(choose_space(example.problem, FitSettings()) == Space::coefficients);
 }
 
 TEST_CASE("no inner variance is a flat model") {
@@ -187,15 +190,16 @@ TEST_CASE("no inner variance is a flat model") {
   const IndependentCoupling flat(classes);
   for (const Choice& choice : choices) {
     Problem problem = example.problem;
-    problem.coupling = &tree;
-    const Result a = fit(problem, settings_of(choice, Precision::double_, 1e-12), Start(), one);
-    problem.coupling = &flat;
-    const Result b = fit(problem, settings_of(choice, Precision::double_, 1e-12), Start(), one);
+    problem.prior.coupling = &tree;
+    const FitResult a = fit(problem, settings_of(choice, Precision::double_, 1e-12), Start(), one);
+    problem.prior.coupling = &flat;
+    const FitResult b = fit(problem, settings_of(choice, Precision::double_, 1e-12), Start(), one);
     CHECK(a.objective == doctest::Approx(b.objective).epsilon(1e-11));
     CHECK(relative_error(example.predictors(a), example.predictors(b)) < 1e-5);
   }
   Problem problem = example.problem;
   const IndependentCoupling wrong({{1.0, 1.0}, {}});
-  problem.coupling = &wrong;
-  CHECK(contains(rejection([&] { fit(problem, Settings(), Start(), one); }), "the coupling has 2 classes, expected"));
+  problem.prior.coupling = &wrong;
+  CHECK(
+      contains(rejection([&] { fit(problem, FitSettings(), Start(), one); }), "the coupling has 2 classes, expected"));
 }

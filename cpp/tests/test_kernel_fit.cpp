@@ -3,6 +3,8 @@
 #include <array>
 
 #include "problems.hpp"
+#include "taxolearn/fit/fit.hpp"
+#include "taxolearn/fit/predict.hpp"
 #include "taxolearn/fit/problem.hpp"
 #include "taxolearn/fit/spaces.hpp"
 #include "taxolearn/kernels/functions.hpp"
@@ -77,11 +79,12 @@ struct Example {
   std::vector<std::shared_ptr<const Kernel>> kernels;
   std::unique_ptr<Coupling> coupling;
   MatrixXd R = MatrixXd::Identity(classes, classes);
-  double sigma2;
+  double intercept_variance;
   Problem problem;
   std::unique_ptr<KernelMatrices> matrices;
 
-  Example(Kind kind, double sigma2_, KernelSettings settings = {}) : sigma2(sigma2_) {
+  Example(Kind kind, double intercept_variance_, KernelSettings settings = {})
+      : intercept_variance(intercept_variance_) {
     const bool own = kind == Kind::own || kind == Kind::own_tree;
     scales = own ? std::vector<double>{0.5, 1.0, 2.0} : std::vector<double>{0.8};
     for (const double scale : scales)
@@ -112,10 +115,10 @@ struct Example {
     matrices = std::make_unique<KernelMatrices>(kernels, static_cast<const Padded<double>&>(inputs).view(), settings);
     problem.X = static_cast<const Padded<double>&>(inputs).view();
     problem.likelihood = &likelihood;
-    problem.coupling = coupling.get();
-    problem.sigma2 = sigma2;
-    problem.kernels = matrices.get();
-    for (Index f = 0; own && f < R.cols(); ++f) problem.kernel_of.push_back(f * 2 % 3);
+    problem.prior.coupling = coupling.get();
+    problem.prior.intercept_variance = intercept_variance;
+    problem.prior.kernels = matrices.get();
+    for (Index f = 0; own && f < R.cols(); ++f) problem.prior.kernel_of.push_back(f * 2 % 3);
   }
 
   /// The covariance between the functions at some points and at the training rows, classes one after the other.
@@ -125,10 +128,11 @@ struct Example {
       for (Index b = 0; b < classes; ++b) {
         auto block = K.block(a * points.rows(), b * rows, points.rows(), rows);
         for (Index f = 0; f < R.cols(); ++f) {
-          const std::size_t l = problem.kernel_of.empty() ? 0 : static_cast<std::size_t>(problem.kernel_of[f]);
-          block += R(a, f) * R(b, f) * (problem.kernel_of.empty() ? 3.0 : 1.0) * rbf(points, X, scales[l]);
+          const std::size_t l =
+              problem.prior.kernel_of.empty() ? 0 : static_cast<std::size_t>(problem.prior.kernel_of[f]);
+          block += R(a, f) * R(b, f) * (problem.prior.kernel_of.empty() ? 3.0 : 1.0) * rbf(points, X, scales[l]);
         }
-        if (a == b) block.array() += sigma2;
+        if (a == b) block.array() += intercept_variance;
       }
     }
     return K;
@@ -138,7 +142,7 @@ struct Example {
     return {covariance(X), one_hot(labels, classes), Eigen::Map<const VectorXd>(weights.data(), rows)};
   }
 
-  MatrixXd predict_new(const Result& result, Output output, const Execution& execution) const {
+  MatrixXd predict_new(const FitResult& result, Output output, const Execution& execution) const {
     std::vector<Matrix<double>> bases;
     std::vector<Term> terms;
     bases.reserve(kernels.size());
@@ -154,9 +158,9 @@ struct Example {
       terms.push_back({kernels[l], held.view(), expansion.coefficients.view()});
     }
     Matrix<double> out(new_rows, classes);
-    predict(static_cast<const Padded<double>&>(new_inputs).view(), terms, problem.kernel_of,
-            problem.kernel_of.empty() ? nullptr : coupling.get(), result.intercepts.data(), output, out.view(),
-            execution);
+    predict(static_cast<const Padded<double>&>(new_inputs).view(), terms, problem.prior.kernel_of,
+            problem.prior.kernel_of.empty() ? nullptr : coupling.get(), result.intercepts.data(), likelihood.link(),
+            output, out.view(), execution);
     return dense(out.view());
   }
 };
@@ -168,8 +172,8 @@ TEST_CASE("all methods and algorithms come to the minimum of dense algebra, with
   const std::array<KernelAlgorithm, 3> algorithms{KernelAlgorithm::gram, KernelAlgorithm::tiled,
                                                   KernelAlgorithm::low_rank};
   for (const Kind kind : kinds) {
-    for (const double sigma2 : {0.0, 2.0}) {
-      const Dense oracle = Example(kind, sigma2).dense_problem();
+    for (const double intercept_variance : {0.0, 2.0}) {
+      const Dense oracle = Example(kind, intercept_variance).dense_problem();
       const VectorXd best = oracle.minimizer();
       const double minimum = oracle.objective(best);
       for (const Method method : methods) {
@@ -178,11 +182,11 @@ TEST_CASE("all methods and algorithms come to the minimum of dense algebra, with
           KernelSettings kernel_settings;
           kernel_settings.algorithm = algorithm;
           kernel_settings.tolerance = 0.0;  // full rank
-          const Example example(kind, sigma2, kernel_settings);
-          Settings settings;
+          const Example example(kind, intercept_variance, kernel_settings);
+          FitSettings settings;
           settings.method = method;
           settings.tolerance = 1e-10;
-          const Result result = fit(example.problem, settings, {}, two);
+          const FitResult result = fit(example.problem, settings, {}, two);
           CAPTURE(static_cast<int>(kind));
           CAPTURE(static_cast<int>(method));
           CAPTURE(static_cast<int>(algorithm));
@@ -204,11 +208,11 @@ TEST_CASE("single precision comes to the same answer and is certified in double"
     const Dense oracle = Example(kind, 1.0).dense_problem();
     const double minimum = oracle.objective(oracle.minimizer());
     const Example example(kind, 1.0);
-    Settings settings;
+    FitSettings settings;
     settings.precision = Precision::single;
     settings.tolerance = 1e-6;
-    const Result result = fit(example.problem, settings, {}, two);
-    CHECK(result.precision == "single");
+    const FitResult result = fit(example.problem, settings, {}, two);
+    CHECK(result.precision == Precision::single);
     CHECK(result.status == Status::converged);
     CHECK(result.objective - minimum <= result.gap + 1e-9 * minimum);
     CHECK(result.objective >= minimum * (1.0 - 1e-9));
@@ -217,7 +221,7 @@ TEST_CASE("single precision comes to the same answer and is certified in double"
 
 TEST_CASE("a low rank certifies its own problem, near the true one") {
   const Example full(Kind::shared, 1.0);
-  Settings settings;
+  FitSettings settings;
   settings.tolerance = 1e-9;
   const MatrixXd truth = full.predict_new(fit(full.problem, settings, {}, one), Output::probability, one);
   double before = 1.0;
@@ -227,7 +231,7 @@ TEST_CASE("a low rank certifies its own problem, near the true one") {
     kernel_settings.rank = rank;
     kernel_settings.tolerance = 0.0;
     const Example example(Kind::shared, 1.0, kernel_settings);
-    const Result result = fit(example.problem, settings, {}, two);
+    const FitResult result = fit(example.problem, settings, {}, two);
     CHECK(result.status == Status::converged);
     REQUIRE(result.ranks.size() == 1);
     CHECK(result.ranks[0] == rank);
@@ -242,7 +246,7 @@ TEST_CASE("a low rank certifies its own problem, near the true one") {
 TEST_CASE("the diagonal of the covariance, which preconditions Newton") {
   for (const Kind kind : kinds) {
     const Example example(kind, 0.5);
-    Result result;
+    FitResult result;
     CoefficientSpace<double> space(example.problem, 2, two, result);
     const MatrixXd expected = MatrixXd(example.covariance(example.X)).diagonal().reshaped(rows, classes);
     const Matrix<double> diagonal = space.kernel_diagonal();
@@ -256,14 +260,14 @@ TEST_CASE("the diagonal of the covariance, which preconditions Newton") {
 }
 
 TEST_CASE("automatic products store what fits, and say why") {
-  Settings settings;
+  FitSettings settings;
   settings.precision = Precision::single;
   KernelSettings little;
   little.memory_limit = 1.0;
-  const Result tiled = fit(Example(Kind::own, 1.0, little).problem, settings, {}, one);
+  const FitResult tiled = fit(Example(Kind::own, 1.0, little).problem, settings, {}, one);
   CHECK(tiled.algorithm == "tiled");
   CHECK(contains(tiled.reason, "more than memory_limit"));
-  const Result gram = fit(Example(Kind::own, 1.0).problem, settings, {}, one);
+  const FitResult gram = fit(Example(Kind::own, 1.0).problem, settings, {}, one);
   CHECK(gram.algorithm == "gram");
   CHECK(contains(gram.reason, "within memory_limit"));
   CHECK(gram.kernel_bytes > 0.0);
@@ -271,15 +275,15 @@ TEST_CASE("automatic products store what fits, and say why") {
 
 TEST_CASE("a fit starts from predictors") {
   const Example example(Kind::own, 1.0);
-  Settings settings;
+  FitSettings settings;
   settings.tolerance = 1e-8;
-  const Result first = fit(example.problem, settings, {}, one);
+  const FitResult first = fit(example.problem, settings, {}, one);
   const Dense oracle = example.dense_problem();
   const MatrixXd u = (oracle.K * oracle.minimizer()).reshaped(rows, classes);
   const Matrix<double> predictors = as_matrix(u);
   Start start;
   start.predictors = predictors.data();
-  const Result again = fit(example.problem, settings, start, one);
+  const FitResult again = fit(example.problem, settings, start, one);
   CHECK(again.iterations <= 1);
   CHECK(first.iterations > 5);
 }
@@ -291,12 +295,12 @@ TEST_CASE("an indefinite matrix is not certified") {
   Example example(Kind::shared, 0.0);
   KernelMatrices matrices({make_precomputed_kernel(1.0)}, matrix.view(), {});
   example.problem.X = matrix.view();
-  example.problem.kernels = &matrices;
+  example.problem.prior.kernels = &matrices;
   const std::array<Method, 3> methods{Method::lbfgs, Method::nonlinear_cg, Method::newton};
   for (const Method method : methods) {
-    Settings settings;
+    FitSettings settings;
     settings.method = method;
-    const Result result = fit(example.problem, settings, {}, one);
+    const FitResult result = fit(example.problem, settings, {}, one);
     CHECK(result.status != Status::converged);
     CHECK(std::isfinite(result.objective));
   }
@@ -304,16 +308,16 @@ TEST_CASE("an indefinite matrix is not certified") {
 
 TEST_CASE("what does not fit is rejected") {
   Example example(Kind::own, 1.0);
-  const auto message = [&](const Settings& settings) {
+  const auto message = [&](const FitSettings& settings) {
     return rejection([&] { fit(example.problem, settings, {}, one); });
   };
-  Settings settings;
-  settings.state = State::weights;
-  CHECK(contains(message(settings), "state \"weights\" needs the linear kernel"));
-  settings.state = State::automatic;
-  example.problem.kernel_of[1] = 7;
+  FitSettings settings;
+  settings.space = Space::weights;
+  CHECK(contains(message(settings), "space \"weights\" needs the linear kernel"));
+  settings.space = Space::automatic;
+  example.problem.prior.kernel_of[1] = 7;
   CHECK(contains(message(settings), "a function has kernel 7, expected one of 3"));
-  example.problem.kernel_of.pop_back();
+  example.problem.prior.kernel_of.pop_back();
   CHECK(contains(message(settings), "expected 5"));
   Example tree(Kind::shared_tree, 1.0);
   settings.method = Method::exact;

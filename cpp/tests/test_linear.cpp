@@ -110,55 +110,18 @@ TEST_CASE_TEMPLATE("bilinear_grad is the derivative in log variance", T, float, 
   });
 }
 
-TEST_CASE_TEMPLATE("select makes the operator that of the rows, in their order", T, float, double) {
-  const Inputs inputs(33, 24, 4, 9);
-  const std::vector<std::vector<Index>> subsets{{7, 3, 30, 0, 12, 8}, {5}, {32, 1, 2, 3}};
-  for_operators<T>(inputs, [&](Operator<T>& op) {
-    for (const std::vector<Index>& rows : subsets) {  // each replaces the one before
-      op.select(rows, one);
-      const MatrixXd X = pick_rows(inputs.X, rows);
-      const MatrixXd M = variance * times(X, X.transpose());
-      const Index n = X.rows();
-      REQUIRE(op.rows() == n);
-      const MatrixXd S = Random(10).matrix(n, 11);
-      CHECK(relative_error(apply<T>(op, S, nullptr, one), times(M, S)) < rounding<T>);
-      VectorXd diagonal(n);
-      op.diag(diagonal.data());
-      CHECK(relative_error(diagonal, M.diagonal()) < 1e-14);
-      const Padded<T> padded(S);
-      Padded<T> out(33, 11);
-      op.apply_cross(inputs.sparse(), padded.view(), out.view(), one);
-      CHECK(relative_error(dense(out.view()), variance * times(inputs.X, times(X.transpose(), S))) < rounding<T>);
-      double gradient = 0.0;
-      op.bilinear_grad(padded.view(), padded.view(), &gradient, one);
-      CHECK(gradient == doctest::Approx(bilinear(S, M, S)).epsilon(1e-5));
-    }
-  });
-}
-
-TEST_CASE_TEMPLATE("select rejects what is no subset and then changes nothing", T, float, double) {
-  const Inputs inputs(33, 24, 4, 9);
-  const MatrixXd S = Random(10).matrix(33, 3);
-  for_operators<T>(inputs, [&](Operator<T>& op) {
-    CHECK(rejection([&] { op.select({3, 33}, one); }) == "rows contains 33, expected indices in [0, 33)");
-    CHECK(rejection([&] { op.select({-1}, one); }) == "rows contains -1, expected indices in [0, 33)");
-    CHECK(rejection([&] { op.select({4, 2, 4}, one); }) == "rows contains 4 twice");
-    CHECK(rejection([&] { op.select({}, one); }) == "rows is empty, expected at least one row to select");
-    REQUIRE(op.rows() == 33);
-    const MatrixXd expected = variance * times(inputs.X, times(inputs.X.transpose(), S));
-    CHECK(relative_error(apply<T>(op, S, nullptr, one), expected) < rounding<T>);
-  });
-}
-
 TEST_CASE_TEMPLATE("project and expand are Z^T S and Z W + 1 shift^T", T, float, double) {
   const Inputs inputs(33, 24, 4, 11);
   for (const InputView& X : inputs.views) {
-    const auto op = make_linear_features<T>(X, variance, one);
+    const auto whole = make_linear_features<T>(X, variance, one);
+    const auto part = whole->subset({9, 4, 31, 0}, one);
+    FeatureOperator<T>* op = whole.get();
     CHECK(op->features() == 24);
     MatrixXd Z = std::sqrt(variance) * inputs.X;
     for (const bool selected : {false, true}) {
       if (selected) {
-        op->select({9, 4, 31, 0}, one);
+        op = dynamic_cast<FeatureOperator<T>*>(part.get());
+        REQUIRE(op != nullptr);
         Z = pick_rows(Z, {9, 4, 31, 0});
       }
       Random random(12);

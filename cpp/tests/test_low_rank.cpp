@@ -409,14 +409,17 @@ TEST_CASE("bilinear_grad crosses the borders of its segments") {
   CHECK(gradient[1] == doctest::Approx(E.cwiseProduct(apply<double>(op, E, nullptr, one)).sum()).epsilon(1e-9));
 }
 
-TEST_CASE_TEMPLATE("select factorizes the chosen rows, in their order", T, float, double) {
+TEST_CASE_TEMPLATE("a subset is factorized by itself, in the order of its rows", T, float, double) {
   const MatrixXd points = Random(22).matrix(200, 3);
   const Matrix<double> X = as_matrix(points);
   const auto kernel = std::make_shared<TestKernel>(0.7, 1.0);
-  LowRank<T> op(kernel, X.view(), 30, 0.0, one);
+  LowRank<T> whole(kernel, X.view(), 30, 0.0, one);
+  const MatrixXd all = Random(24).matrix(200, 2);
+  const MatrixXd before = apply<T>(whole, all, nullptr, one);
   std::vector<Index> chosen;
   for (Index i = 0; i < 90; ++i) chosen.push_back((i * 67 + 5) % 200);
-  op.select(chosen, one);
+  const auto held = whole.subset(chosen, one);
+  auto& op = dynamic_cast<LowRank<T>&>(*held);
   const Matrix<double> subset = as_matrix(points(chosen, Eigen::all));
   LowRank<T> direct(kernel, subset.view(), 30, 0.0, one);
   CHECK(op.rows() == 90);
@@ -431,10 +434,11 @@ TEST_CASE_TEMPLATE("select factorizes the chosen rows, in their order", T, float
   CHECK(gradient == expected);
   CHECK(op.basis().selected.front() == chosen[static_cast<std::size_t>(op.factor()->pivots.front())]);
 
-  CHECK(contains(rejection([&] { op.select({}, one); }), "rows is empty"));
-  CHECK(contains(rejection([&] { op.select({1, 1}, one); }), "rows contains 1 twice"));
-  CHECK(contains(rejection([&] { op.select({1, 200}, one); }), "rows contains 200"));
-  CHECK(op.rows() == 90);
+  CHECK(contains(rejection([&] { whole.subset({}, one); }), "rows is empty"));
+  CHECK(contains(rejection([&] { whole.subset({1, 1}, one); }), "rows contains 1 twice"));
+  CHECK(contains(rejection([&] { whole.subset({1, 200}, one); }), "rows contains 200"));
+  CHECK(whole.rows() == 200);
+  CHECK(identical(apply<T>(whole, all, nullptr, one), before));
 }
 
 TEST_CASE("low rank says what is wrong") {

@@ -23,7 +23,7 @@ LinearSystem system_of(const MatrixXd& A, double tolerance) {
   system.apply = [&A](const double* x, double* out) {
     Eigen::Map<VectorXd>(out, A.rows()) = A * Eigen::Map<const VectorXd>(x, A.rows());
   };
-  system.good_enough = [&A, tolerance](const double* residual, int) {
+  system.is_accurate = [&A, tolerance](const double* residual, int) {
     return Eigen::Map<const VectorXd>(residual, A.rows()).norm() <= tolerance;
   };
   return system;
@@ -73,7 +73,7 @@ TEST_CASE("pcg stops when told, and says whether the residual was good enough") 
     ++products;
     apply(from, out);
   };
-  system.good_enough = [&](const double* residual, int iterations) {
+  system.is_accurate = [&](const double* residual, int iterations) {
     CHECK(iterations == products);
     CHECK((Eigen::Map<const VectorXd>(residual, size) - (b - A * x)).norm() < 1e-10 * b.norm());
     ++asked;
@@ -85,7 +85,7 @@ TEST_CASE("pcg stops when told, and says whether the residual was good enough") 
   CHECK(asked == 8);
   CHECK_FALSE(result.converged);
 
-  system.good_enough = [](const double*, int iterations) { return iterations == 3; };
+  system.is_accurate = [](const double*, int iterations) { return iterations == 3; };
   products = 0;
   CHECK(pcg(system, b.data(), x.data(), size, 7, workspace, one).converged);
   CHECK(products == 3);
@@ -115,7 +115,7 @@ TEST_CASE("pcg gives the same bits on two threads") {
   system.apply = [&](const double* x, double* out) {
     Eigen::Map<VectorXd>(out, size) = diagonal.cwiseProduct(Eigen::Map<const VectorXd>(x, size));
   };
-  system.good_enough = [&](const double* residual, int) {
+  system.is_accurate = [&](const double* residual, int) {
     return Eigen::Map<const VectorXd>(residual, size).norm() <= 1e-12;
   };
   PcgWorkspace workspace(size);

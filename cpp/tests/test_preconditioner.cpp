@@ -35,9 +35,9 @@ struct Example {
         R(tree ? dense_root(*taxonomy, tied) : MatrixXd::Identity(taxonomy->classes(), taxonomy->classes())) {
     problem.X = static_cast<const Padded<double>&>(padded).view();
     problem.likelihood = &likelihood;
-    problem.variance = 1.5;
-    problem.sigma2 = 0.3;
-    problem.coupling = tree ? &coupling : nullptr;
+    problem.prior.variance = 1.5;
+    problem.prior.intercept_variance = 0.3;
+    problem.prior.coupling = tree ? &coupling : nullptr;
   }
 
   static MatrixXd scaled(Index rows, Index cols, double spread, double shift) {
@@ -61,15 +61,15 @@ struct Example {
 
 }  // namespace
 
-TEST_CASE("the guess at the Hessian is a Kronecker product of the means over rows, and is solved exactly") {
+TEST_CASE("the Kronecker preconditioner is a Kronecker product of the means over rows, and is solved exactly") {
   const Index d = Taxonomy(random_parents(14, 6, 5)).classes();  // as many features as classes: all rows are taken
   for (const Index rows : {30, 900}) {                           // in one part and in several
     for (const bool tree : {false, true}) {
       const Example example(rows, d, 14, 4.0, tree, 0.7);
-      const Index classes = example.likelihood.classes();
+      const Index classes = example.likelihood.outputs();
       const MatrixXd u = Random(4).matrix(rows, classes);
-      Kronecker guess(example.problem, two);
-      guess.renew(as_matrix(u));
+      KroneckerPreconditioner preconditioner(example.problem, two);
+      preconditioner.renew(as_matrix(u));
 
       const MatrixXd pi = softmax(u);
       const MatrixXd H = MatrixXd(pi.colwise().sum().asDiagonal()) - pi.transpose() * pi;
@@ -89,10 +89,10 @@ TEST_CASE("the guess at the Hessian is a Kronecker product of the means over row
 
       const VectorXd right = Random(5).matrix(size, 1);
       VectorXd point = right;
-      guess.apply(point.data());
+      preconditioner.apply(point.data());
       CHECK(relative_error(point, solution(whole, right)) < 1e-12);
 
-      Kronecker serial(example.problem, Execution{});
+      KroneckerPreconditioner serial(example.problem, Execution{});
       serial.renew(as_matrix(u));
       VectorXd same = right;
       serial.apply(same.data());
@@ -103,21 +103,21 @@ TEST_CASE("the guess at the Hessian is a Kronecker product of the means over row
 
 TEST_CASE("before it is told of the losses it is the identity") {
   const Example example(30, 6, 14, 4.0, true);
-  Kronecker guess(example.problem, Execution{});
-  const Index size = 6 * static_cast<Index>(example.R.cols()) + example.likelihood.classes();
+  KroneckerPreconditioner preconditioner(example.problem, Execution{});
+  const Index size = 6 * static_cast<Index>(example.R.cols()) + example.likelihood.outputs();
   const VectorXd right = Random(5).matrix(size, 1);
   VectorXd point = right;
-  guess.apply(point.data());
+  preconditioner.apply(point.data());
   CHECK(relative_error(point, right) < 1e-13);
 }
 
-TEST_CASE("it pays where features and classes are few, and not where they are many") {
-  CHECK(Kronecker::pays(Example(2000, 8, 14, 4.0, true).problem));
-  CHECK(!Kronecker::pays(Example(20, 60, 14, 4.0, true).problem));
-  CHECK(!Kronecker::pays(Example(2000, 8, 400, 4.0, false).problem));
+TEST_CASE("it is worthwhile where features and classes are few, and not where they are many") {
+  CHECK(KroneckerPreconditioner::is_worthwhile(Example(2000, 8, 14, 4.0, true).problem));
+  CHECK(!KroneckerPreconditioner::is_worthwhile(Example(20, 60, 14, 4.0, true).problem));
+  CHECK(!KroneckerPreconditioner::is_worthwhile(Example(2000, 8, 400, 4.0, false).problem));
   Example empty(20, 2, 14, 4.0, true);
   empty.problem.X = DenseView<const double>(nullptr, 20, 0);
-  CHECK(!Kronecker::pays(empty.problem));
+  CHECK(!KroneckerPreconditioner::is_worthwhile(empty.problem));
 }
 
 TEST_CASE_TEMPLATE("with it, fits of badly scaled inputs take fewer iterations to the same minimum", T, float, double) {
@@ -127,9 +127,9 @@ TEST_CASE_TEMPLATE("with it, fits of badly scaled inputs take fewer iterations t
     settings.history = 5;
     settings.tolerance = 1e-6;
     const auto run = [&](auto& space) { return lbfgs(space, settings, [](const MinimizeResult&) {}); };
-    Result of_weights, of_coefficients;
+    FitResult of_weights, of_coefficients;
     WeightSpace<T> weights(example.problem, lbfgs_slots(5), two, of_weights);
-    REQUIRE(weights.has_hessian());
+    REQUIRE(weights.has_preconditioner());
     CoefficientSpace<T> coefficients(example.problem, lbfgs_slots(5), two, of_coefficients);
     const MinimizeResult with = run(weights);
     const MinimizeResult without = run(coefficients);

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "problems.hpp"
+#include "taxolearn/fit/fit.hpp"
+#include "taxolearn/fit/predict.hpp"
 #include "taxolearn/fit/problem.hpp"
 
 using namespace taxolearn;
@@ -16,7 +18,7 @@ TEST_CASE("predict gives predictors, their softmax and its logarithm") {
     for (const InputView& X : inputs.views) {
       const auto run = [&](Output output, int threads) {
         Matrix<double> out(150, classes);
-        predict(X, weights.view(), b.data(), output, out.view(), Execution{threads, nullptr});
+        predict(X, weights.view(), b.data(), Link::softmax, output, out.view(), Execution{threads, nullptr});
         return dense(out.view());
       };
       CHECK(relative_error(run(Output::predictor, 1), u) < 1e-14);
@@ -37,7 +39,7 @@ TEST_CASE("predict checks its arguments") {
   Padded<double> apart(8, 3);
   for (const InputView& X : inputs.views) {
     const auto message = [&](const Matrix<double>& W, DenseView<double> to) {
-      return rejection([&] { predict(X, W.view(), b.data(), Output::predictor, to, one); });
+      return rejection([&] { predict(X, W.view(), b.data(), Link::softmax, Output::predictor, to, one); });
     };
     CHECK(message(fitting, out.view()).empty());
     CHECK(message(weights, out.view()) == "X has 6 features, expected 5");

@@ -25,18 +25,19 @@ struct Example {
   DenseProblem oracle;
   MatrixXd alpha, W;
 
-  Example(Index rows, Index cols, double sigma2, int view)
+  Example(Index rows, Index cols, double intercept_variance, int view)
       : inputs(rows, cols, 4, 1),
         labels(Random(2).labels(rows, classes)),
         weights(Random(3).weights(rows)),
         likelihood(labels.data(), rows, classes, weights.data()),
-        oracle(inputs.X, one_hot(labels, classes), Eigen::Map<VectorXd>(weights.data(), rows), variance, sigma2),
+        oracle(inputs.X, one_hot(labels, classes), Eigen::Map<VectorXd>(weights.data(), rows), variance,
+               intercept_variance),
         alpha(Random(4).matrix(rows, classes)),
         W(times(oracle.Z.transpose(), alpha)) {
     problem.X = inputs.views[static_cast<std::size_t>(view)];
     problem.likelihood = &likelihood;
-    problem.variance = variance;
-    problem.sigma2 = sigma2;
+    problem.prior.variance = variance;
+    problem.prior.intercept_variance = intercept_variance;
   }
 };
 
@@ -74,12 +75,12 @@ TEST_CASE_TEMPLATE("a space does what dense weights do", Space, CoefficientSpace
                    WeightSpace<float>, WeightSpace<double>) {
   const double error = error_of(static_cast<const Space*>(nullptr));
   for (const int view : {0, 1, 2, 3, 4, 5}) {
-    for (const double sigma2 : {0.0, 2.0}) {
+    for (const double intercept_variance : {0.0, 2.0}) {
       CAPTURE(view);
-      CAPTURE(sigma2);
-      const Example example(37, 20, sigma2, view);
+      CAPTURE(intercept_variance);
+      const Example example(37, 20, intercept_variance, view);
       const DenseProblem& oracle = example.oracle;
-      Result result;
+      FitResult result;
       Space space(example.problem, slots, one, result);
       CHECK(relative_error(dense(space.predictors().view()), MatrixXd::Zero(37, classes)) == 0.0);
       CHECK(space.advance(0.0, 0) == doctest::Approx(oracle.objective(MatrixXd::Zero(21, classes))).epsilon(error));
@@ -121,7 +122,7 @@ TEST_CASE_TEMPLATE("a point is scaled to where the objective is least", Space, C
   for (const int view : {2, 5}) {
     const Example example(37, 20, 2.0, view);
     const DenseProblem& oracle = example.oracle;
-    Result result;
+    FitResult result;
     Space space(example.problem, slots, one, result);
     start(space, example);
     const int products = result.products;
@@ -147,7 +148,7 @@ TEST_CASE_TEMPLATE("a space gives the same bits on two threads", Space, Coeffici
   for (const int view : {2, 5}) {
     const Example example(1500, 700, 2.0, view);
     const auto run = [&](const Execution& execution) {
-      Result result;
+      FitResult result;
       Space space(example.problem, slots, execution, result);
       std::vector<double> numbers{space.advance(0.0, 0)};
       start(space, example);
@@ -169,7 +170,7 @@ TEST_CASE_TEMPLATE("a space gives the same bits on two threads", Space, Coeffici
 TEST_CASE_TEMPLATE("coefficients: kernel, its diagonal, and a direction from outside", T, float, double) {
   const Example example(37, 20, 2.0, 2);
   const MatrixXd K = example.oracle.kernel();
-  Result result;
+  FitResult result;
   CoefficientSpace<T> space(example.problem, slots, one, result);
   CHECK(result.products == 0);
   CHECK(result.algorithm == "sparse");
@@ -199,7 +200,7 @@ TEST_CASE_TEMPLATE("coefficients: kernel, its diagonal, and a direction from out
 
 TEST_CASE("weights: one product is a projection and an expansion") {
   const Example example(37, 20, 2.0, 2);
-  Result result;
+  FitResult result;
   WeightSpace<double> space(example.problem, slots, one, result);
   CHECK(result.algorithm == "sparse");
   space.advance(0.0, 0);

@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 
 #include "taxolearn/data/term_counts.hpp"

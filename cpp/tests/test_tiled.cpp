@@ -122,14 +122,15 @@ TEST_CASE_TEMPLATE("tiled: bilinear_grad is the derivative in all parameters", T
   }
 }
 
-TEST_CASE_TEMPLATE("tiled: select makes the operator that of the rows, in their order", T, float, double) {
+TEST_CASE_TEMPLATE("tiled: a subset is the operator of the rows, in their order", T, float, double) {
   const DenseInputs inputs(2 * tile<T> + 5, 3, 1);
   const DenseInputs fresh(70, 3, 2);
-  Tiled<T> op = make<T>(inputs);
-  for (const Index active : {Index{5}, tile<T> + 3, inputs.X.rows()}) {  // each replaces the one before
+  Tiled<T> all = make<T>(inputs);
+  for (const Index active : {Index{5}, tile<T> + 3, inputs.X.rows()}) {
     std::vector<Index> rows = shuffled(inputs.X.rows(), static_cast<std::uint64_t>(active));
     rows.resize(static_cast<std::size_t>(active));
-    op.select(rows, two);
+    const auto held = all.subset(rows, two);
+    auto& op = dynamic_cast<Tiled<T>&>(*held);
     REQUIRE(op.rows() == active);
     const MatrixXd X = inputs.X(rows, Eigen::all);
     const MatrixXd S = Random(7).matrix(active, 4);
@@ -143,17 +144,6 @@ TEST_CASE_TEMPLATE("tiled: select makes the operator that of the rows, in their 
     Tiled<T> same(std::make_shared<OwnKernel>(length, variance), InputRows{inputs.view(), rows}, one);
     CHECK(identical(apply<T>(same, S, nullptr, one), apply<T>(op, S, nullptr, two)));
   }
-}
-
-TEST_CASE_TEMPLATE("tiled: select rejects what is no subset and then changes nothing", T, float, double) {
-  const DenseInputs inputs(33, 3, 1);
-  Tiled<T> op = make<T>(inputs);
-  CHECK(rejection([&] { op.select({3, 33}, one); }) == "rows contains 33, expected indices in [0, 33)");
-  CHECK(rejection([&] { op.select({-1}, one); }) == "rows contains -1, expected indices in [0, 33)");
-  CHECK(rejection([&] { op.select({4, 2, 4}, one); }) == "rows contains 4 twice");
-  CHECK(rejection([&] { op.select({}, one); }) == "rows is empty, expected at least one row to select");
-  const MatrixXd S = Random(7).matrix(33, 2);
-  CHECK(relative_error(apply<T>(op, S, nullptr, one), times(exact(inputs.X, inputs.X), S)) < tolerance<T>);
 }
 
 TEST_CASE("tiled: shapes and inputs are checked") {

@@ -6,7 +6,8 @@
 
 #include "problems.hpp"
 #include "taxolearn/classes/taxonomy.hpp"
-#include "taxolearn/couplings/coupling.hpp"
+#include "taxolearn/couplings/independent.hpp"
+#include "taxolearn/couplings/tree.hpp"
 
 namespace taxolearn::tests {
 

@@ -13,7 +13,7 @@ __all__ = ["remove_partial", "replaced"]
 
 @contextmanager
 def replaced(path: Path, what: str) -> Iterator[BinaryIO]:
-    """A new file, to be written and read, that takes the place of ``path`` if nothing goes wrong.
+    """Yield a new file, to be written and read, that takes the place of ``path`` if nothing goes wrong.
 
     Whatever happens meanwhile, the path holds the whole old file or the whole new one. A link stays a link: what it
     points to is replaced. Devices, pipes and folders are left alone.
@@ -53,7 +53,7 @@ def remove_partial(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name of a file last, where the system lets us."""
+    """Make sure that the new name of a file lasts, where the system lets us."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

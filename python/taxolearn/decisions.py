@@ -23,14 +23,14 @@ from taxolearn.metrics.inputs import (
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice, check_number, check_threads
 
-__all__ = ["decide", "expected_loss", "node_proba"]
+__all__ = ["LOSSES", "decide", "expected_loss", "node_proba"]
 
-_LOSSES = ("zero-one", "taxo", "parent")
+LOSSES = ("zero-one", "taxo", "parent")
 _Floats = npt.NDArray[np.float64]
 
 
 def node_proba(proba: Any, *, classes: Any, taxonomy: Taxonomy, n_threads: int | None = None) -> _Floats:
-    """Probability of every node of the tree: the sum over the classes below it.
+    """Sum the probabilities of classes to those of all nodes of the tree.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def decide(
     return_expected: bool = False,
     n_threads: int | None = None,
 ) -> Any:
-    """The answer of least expected loss for each row.
+    """Find the answer of least expected loss for each row.
 
-    Losses of a tree cost one sweep over it a row; no matrix of all pairs of classes is formed.
+    Losses of a tree take one sweep over it per row; no matrix of all pairs of classes is formed.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def decide(
         best = costs.argmin(axis=1)
         answers, expected = names[best], costs[np.arange(len(best)), best]
         return (answers, expected) if return_expected else answers
-    check_choice("loss", loss, _LOSSES)
+    check_choice("loss", loss, LOSSES)
     if taxonomy is None:
         if loss != "zero-one" or stopping:
             what = f"loss={loss!r}" if loss != "zero-one" else "stopping at an inner node"
@@ -155,7 +155,7 @@ def decide(
 def expected_loss(
     proba: Any, answers: Any, *, classes: Any, taxonomy: Taxonomy | None = None, loss: Any = "zero-one"
 ) -> _Floats:
-    """Expected loss of given answers, one per row, without stopping costs; arguments as in ``decide``.
+    """Compute the expected loss of given answers, one per row, without stopping costs; arguments as in ``decide``.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def expected_loss(
     if not isinstance(loss, str):
         costs = _check_costs(loss, len(names))
         return np.asarray(np.einsum("ij,ji->i", scores, costs[:, class_columns("answers", given, names)]))
-    check_choice("loss", loss, _LOSSES)
+    check_choice("loss", loss, LOSSES)
     if taxonomy is None:
         if loss != "zero-one":
             raise ValueError(f"loss={loss!r} needs a taxonomy")

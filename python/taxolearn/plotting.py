@@ -1,6 +1,6 @@
 """Figures of metrics and of learning: each function draws into ``ax``, or into a new figure, and returns the axes.
 
-They need the package matplotlib, which taxolearn does without otherwise.
+They need the package matplotlib, which nothing else in taxolearn needs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 
 from taxolearn.couplings.factors import ClassFactors
 from taxolearn.metrics import ErrorRejectCurve, LevelScores, ReliabilityCurve
-from taxolearn.tuning.search import LearningResult
+from taxolearn.tuning.result import LearningResult
 from taxolearn.validation import check_choice
 
 __all__ = [
@@ -36,7 +36,7 @@ _BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}  
 
 
 def plot_error_reject(curves: Any, *, ax: Any = None) -> Any:
-    """Error among the accepted items against the fraction of rejected ones.
+    """Plot the error among the accepted items against the fraction of rejected ones.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def plot_error_reject(curves: Any, *, ax: Any = None) -> Any:
 
 
 def plot_reliability(curves: Any, *, ax: Any = None, histogram: bool = True) -> Any:
-    """Observed frequency against predicted probability, with a histogram of the latter below.
+    """Plot observed frequency against predicted probability, with a histogram of the latter below.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ def _histogram(named: Mapping[Any, ReliabilityCurve], ax: Any) -> None:
 
 
 def _cut(ax: Any, heights: Sequence[float]) -> list[Any]:
-    """New axes cut from the bottom of the given ones, in a way that layouts understand if there is a grid.
+    """Cut new axes from the bottom of the given ones, in a way that layouts understand if there is a grid.
 
-    Of the heights, the first is that of what is left.
+    The first of the heights is that of the part that is left.
     """
     spec = ax.get_subplotspec()
     if spec is not None:
@@ -138,7 +138,7 @@ def _cut(ax: Any, heights: Sequence[float]) -> list[Any]:
 
 
 def learning_trace(result: LearningResult, *, ax: Any = None) -> Any:
-    """How hyperparameters were learned: mean log loss, gradient norm and parameters of each evaluation.
+    """Plot how hyperparameters were learned: mean log loss, gradient norm and parameters of each evaluation.
 
     The line follows the lowest loss so far; losses far above the first one are drawn at the upper edge. Failed
     evaluations are crosses. Parameters are drawn as factors of change since the start, loadings of a learned coupling
@@ -199,10 +199,10 @@ def _loss_panel(ax: Any, numbers: Any, values: Any, best: int) -> None:
 
 
 def class_similarity(model: Any, *, ax: Any = None) -> Any:
-    """Heat map of the similarities of the classes that a learned coupling found, similar ones side by side.
+    """Draw a heat map of the similarities of classes that a learned coupling found, similar ones side by side.
 
-    Classes are in the order of the leaves of a hierarchical clustering, by average linkage. Red ones go together, blue
-    ones against each other.
+    Classes are in the order of the leaves of a hierarchical clustering, by average linkage. Red means that two classes
+    go together, blue that they oppose each other.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def class_similarity(model: Any, *, ax: Any = None) -> Any:
 
 
 def _clustered(similarity: Any) -> Any:
-    """An order in which similar ones are neighbours."""
+    """Find an order in which similar classes are neighbours."""
     if len(similarity) < 3:
         return np.arange(len(similarity))
     distance = squareform(np.maximum(1.0 - similarity, 0.0), checks=False)
@@ -261,7 +261,7 @@ def _parameter_panel(ax: Any, numbers: Any, changes: Any, result: LearningResult
 
 
 def plot_levels(scores: Any, *, score: str = "f", ax: Any = None) -> Any:
-    """Bars of precision, recall and F at each level of a taxonomy.
+    """Draw bars of precision, recall and F at each level of a taxonomy.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def plot_comparison(
     highlight: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Named numbers side by side, the first on top.
+    """Draw named numbers side by side, the first on top.
 
     Parameters
     ----------

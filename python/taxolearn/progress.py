@@ -57,7 +57,7 @@ class _Bar:
 
 @contextmanager
 def fit_progress(verbose: int, tol: float) -> Iterator[ProgressCallback | None]:
-    """A callback for the core, or None where nothing is to be shown.
+    """Yield a callback for the core, or None where nothing is to be shown.
 
     On a terminal a bar appears when the fit turns out to be long (``verbose=0``) or at once (``verbose=1``). From
     ``verbose=2`` on, every iteration prints a line, on a terminal or not.
@@ -78,7 +78,7 @@ def fit_progress(verbose: int, tol: float) -> Iterator[ProgressCallback | None]:
 
 @contextmanager
 def round_progress(verbose: int) -> Iterator[Callable[[int, int, float, float], None] | None]:
-    """A callback for the rounds of ``fit_expectation``, shown as in ``fit_progress``."""
+    """Yield a callback for the rounds of ``fit_expectation``, shown as in ``fit_progress``."""
     if verbose >= 2:
         yield _print_round
         return
@@ -116,7 +116,7 @@ def _print_line(iteration: int, products: int, objective: float, gap: float, sec
 
 
 class _Budget:
-    """Tells how long a search will take, from how it went so far."""
+    """Estimates how long a search will take, from how it went so far."""
 
     def __init__(self, tol: float, max_evaluations: int, time_limit: float | None) -> None:
         self._tol = tol
@@ -125,7 +125,7 @@ class _Budget:
         self._first: tuple[int, float, float] | None = None
 
     def seconds_left(self, evaluation: int, norm: float, seconds: float) -> float:
-        """Until the gradient will be small, or until an end is set to the search; infinite if nobody knows yet."""
+        """Estimate the seconds until the gradient is small or the search is stopped; infinite if nobody knows yet."""
         if self._first is None:
             self._first = evaluation, norm, seconds
         first_evaluation, first_norm, first_seconds = self._first
@@ -174,7 +174,7 @@ class _LearningBar:
 def learning_progress(
     verbose: int, tol: float, max_evaluations: int, time_limit: float | None
 ) -> Iterator[LearningCallback | None]:
-    """A callback for :func:`taxolearn.tuning.search.learn`, or None where nothing is to be shown.
+    """Yield a callback for :func:`taxolearn.tuning.search.learn`, or None where nothing is to be shown.
 
     It is shown as in :func:`fit_progress`, with an evaluation in place of an iteration.
     """

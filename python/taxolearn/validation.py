@@ -15,7 +15,15 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from taxolearn import _core
 
-__all__ = ["check_choice", "check_inputs", "check_labels", "check_number", "check_threads", "check_weights"]
+__all__ = [
+    "check_choice",
+    "check_inputs",
+    "check_labels",
+    "check_number",
+    "check_threads",
+    "check_weights",
+    "in_core_form",
+]
 
 
 def check_number(name: str, value: object, *, least: float, strict: bool = False, integer: bool = False) -> Any:
@@ -58,12 +66,13 @@ def check_inputs(estimator: object, X: Any, y: Any = None, *, reset: bool) -> An
         "reset": reset,
     }
     if not reset:
-        return _in_core_form(validate_data(estimator, X, **options))
+        return in_core_form(validate_data(estimator, X, **options))
     X, y = validate_data(estimator, X, y, **options)
-    return _in_core_form(X), y
+    return in_core_form(X), y
 
 
-def _in_core_form(X: Any) -> Any:
+def in_core_form(X: Any) -> Any:
+    """Checked inputs as the core reads them in place: sparse ones with sorted indices of one type."""
     if not sp.issparse(X):
         return X
     # SciPy follows indptr blindly, so this comes before it looks at the order of the indices; the core checks the rest.

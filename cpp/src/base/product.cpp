@@ -73,7 +73,6 @@ struct Update {
 template <class T, int Rows, int Packets>
 void multiply_tile(const Factor<T>& A, const T* panel, Index depth, const Columns<T>& columns, T* out, Index stride,
                    const Update<T>& update) {
-  using namespace Eigen::internal;
   using P = Packet<T>;
   P sums[Rows][Packets];
   unrolled<Rows>([&](auto r) { unrolled<Packets>([&](auto p) { sums[r][p] = pset1<P>(T(0)); }); });

@@ -2,11 +2,51 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <string>
+
+// Not every standard library reads floating point numbers by std::from_chars (libc++ does since LLVM 20). Those that do
+// not are on systems with strtod_l.
+#ifndef _WIN32
+#include <locale.h>
+#include <stdlib.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+#endif
 
 namespace taxolearn {
 
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
+
+#ifdef __cpp_lib_to_chars
+/// The double nearest to the decimal number from first to last, without a sign: infinity if it is too large, zero if it
+/// is too small. If it is one of the two, `large` says which.
+inline double nearest_by_charconv(const char* first, const char* last, bool large) {
+  double value = 0.0;
+  const std::from_chars_result result = std::from_chars(first, last, value);
+  if (result.ec == std::errc::result_out_of_range) return large ? std::numeric_limits<double>::infinity() : 0.0;
+  return value;
+}
+#endif
+
+#ifndef _WIN32
+/// The same by the function of C, in its own locale: that of the user may write a comma for the point.
+inline double nearest_by_locale(const char* first, const char* last) {
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  return strtod_l(std::string(first, last).c_str(), nullptr, plain);
+}
+#endif
+
+inline double nearest_double(const char* first, const char* last, [[maybe_unused]] bool large) {
+#ifdef __cpp_lib_to_chars
+  return nearest_by_charconv(first, last, large);
+#else
+  return nearest_by_locale(first, last);
+#endif
+}
 
 /// Reads [+-]digits[.digits][(e|E)[+-]digits] and moves `at` behind it. False, and nothing moved, if there is no such
 /// number or it is too large; too small ones are zero. A character that belongs to no number must come at last.
@@ -62,13 +102,9 @@ inline bool read_decimal(const char*& at, double& value) {
     const auto exact = static_cast<double>(digits);
     value = exponent < 0 ? exact / powers[-exponent] : exact * powers[exponent];
   } else {
-    const std::from_chars_result result = std::from_chars(magnitude, p, value);
-    if (result.ec == std::errc::result_out_of_range) {
-      if (exponent > 0) return false;
-      value = 0.0;
-    } else if (result.ec != std::errc() || result.ptr != p) {
-      return false;
-    }
+    const double nearest = nearest_double(magnitude, p, exponent > 0);
+    if (std::isinf(nearest)) return false;
+    value = nearest;
   }
   if (negative) value = -value;
   at = p;

@@ -6,6 +6,7 @@
 
 #include "predictor_space.hpp"
 #include "taxolearn/fit/kernel_product.hpp"
+#include "taxolearn/fit/predict.hpp"
 #include "taxolearn/operators/linear.hpp"
 
 namespace taxolearn {
@@ -30,17 +31,18 @@ void scale(double factor, Matrix<double>& matrix, const Execution& execution) {
 /// S G, in a new matrix; S itself where there is no coupling.
 const Matrix<double>& coupled(const Problem& problem, const Matrix<double>& S, Matrix<double>& storage,
                               const Execution& execution) {
-  if (problem.coupling == nullptr) return S;
+  if (problem.prior.coupling == nullptr) return S;
   storage = S;
   for_row_blocks(S.rows(), S.cols(), execution,
-                 [&](Index first, Index count) { problem.coupling->apply(count, storage.row(first)); });
+                 [&](Index first, Index count) { problem.prior.coupling->apply(count, storage.row(first)); });
   return storage;
 }
 
 /// Predictors of the result's weights.
-Matrix<double> predictors(const Problem& problem, const Result& result, const Execution& execution) {
+Matrix<double> predictors(const Problem& problem, const FitResult& result, const Execution& execution) {
   Matrix<double> u(input_rows(problem.X), result.weights.cols());
-  predict(problem.X, result.weights.view(), result.intercepts.data(), Output::predictor, u.view(), execution);
+  predict(problem.X, result.weights.view(), result.intercepts.data(), problem.likelihood->link(), Output::predictor,
+          u.view(), execution);
   return u;
 }
 
@@ -51,7 +53,7 @@ double to_residual(const Problem& problem, Matrix<double>& u, const Execution& e
   });
 }
 
-void set_gap(Result& result, double objective, double gap) {
+void set_gap(FitResult& result, double objective, double gap) {
   result.objective = objective;
   result.gap = gap;
   if (gap == 0.0) {
@@ -66,18 +68,18 @@ void set_gap(Result& result, double objective, double gap) {
 
 /// The expansions that predict, of every kernel.
 std::vector<Expansion> expand(const Problem& problem, const Matrix<double>& alpha, const Execution& execution) {
-  const bool own = !problem.kernel_of.empty();
-  const KernelColumns columns(problem.kernel_of, problem.kernels->count());
+  const bool own = !problem.prior.kernel_of.empty();
+  const KernelColumns columns(problem.prior.kernel_of, problem.prior.kernels->count());
   Matrix<double> storage;
   if (own) {
     storage = Matrix<double>(alpha.rows(), columns.size());
     for_row_blocks(alpha.rows(), columns.size(), execution, [&](Index first, Index count) {
-      to_kernel_columns(problem.coupling, columns, count, alpha.row(first), storage.row(first));
+      to_kernel_columns(problem.prior.coupling, columns, count, alpha.row(first), storage.row(first));
     });
   }
   const Matrix<double>& functions = own ? storage : coupled(problem, alpha, storage, execution);
-  const auto& factors = problem.kernels->factors(execution);
-  std::vector<Expansion> out(static_cast<std::size_t>(problem.kernels->count()));
+  const auto& factors = problem.prior.kernels->factors(execution);
+  std::vector<Expansion> out(static_cast<std::size_t>(problem.prior.kernels->count()));
   for (std::size_t l = 0; l < out.size(); ++l) {
     const Index begin = own ? columns.begin[l] : 0;
     const Index count = own ? columns.begin[l + 1] - begin : functions.cols();
@@ -93,17 +95,17 @@ std::vector<Expansion> expand(const Problem& problem, const Matrix<double>& alph
   return out;
 }
 
-void conclude_with_kernels(const Problem& problem, const Matrix<double>& alpha, Result& result,
-                           const Execution& execution) {
+void certify_with_kernels(const Problem& problem, const Matrix<double>& alpha, FitResult& result,
+                          const Execution& execution) {
   result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
   column_sums(alpha.view(), result.intercepts.data(), execution);
-  for (double& value : result.intercepts) value *= problem.sigma2;
+  for (double& value : result.intercepts) value *= problem.prior.intercept_variance;
   result.expansions = expand(problem, alpha, execution);
   result.ranks.clear();
-  for (const auto& factor : problem.kernels->factors(execution)) result.ranks.push_back(factor->L.cols());
+  for (const auto& factor : problem.prior.kernels->factors(execution)) result.ranks.push_back(factor->L.cols());
 
   std::vector<Operator<double>*> operators;
-  for (const auto& each : problem.kernels->certifying_operators(execution)) operators.push_back(each.get());
+  for (const auto& each : problem.prior.kernels->certifying_operators(execution)) operators.push_back(each.get());
   KernelProduct<double> product(problem, std::move(operators));
   Matrix<double> gradient(alpha.rows(), alpha.cols());
   product.apply(alpha.data(), gradient.data(), execution);
@@ -131,7 +133,7 @@ double squared_norm(const Problem& problem, const Matrix<double>& g, const Execu
   std::vector<double> squares(static_cast<std::size_t>(input_features(problem.X)));  // of each feature
   const auto note = [&](Index first, DenseView<double> part) {
     for (Index j = 0; j < part.rows; ++j)
-      squares[static_cast<std::size_t>(first + j)] = coupled_square(problem.coupling, classes, part.row(j));
+      squares[static_cast<std::size_t>(first + j)] = coupled_square(problem.prior.coupling, classes, part.row(j));
   };
   if (is_sparse(problem.X)) {
     project_sparse(problem.X, g.view(), note, execution);
@@ -141,24 +143,24 @@ double squared_norm(const Problem& problem, const Matrix<double>& g, const Execu
   }
   std::vector<double> sums(static_cast<std::size_t>(classes));
   column_sums(g.view(), sums.data(), execution);
-  return problem.variance * std::accumulate(squares.begin(), squares.end(), 0.0) +
-         problem.sigma2 * dot_block(sums.data(), sums.data(), classes);
+  return problem.prior.variance * std::accumulate(squares.begin(), squares.end(), 0.0) +
+         problem.prior.intercept_variance * dot_block(sums.data(), sums.data(), classes);
 }
 
 }  // namespace
 
-void conclude(const Problem& problem, const Matrix<double>& alpha, Result& result, const Execution& execution) {
-  if (problem.kernels != nullptr) {
-    conclude_with_kernels(problem, alpha, result, execution);
+void certify(const Problem& problem, const Matrix<double>& alpha, FitResult& result, const Execution& execution) {
+  if (problem.prior.kernels != nullptr) {
+    certify_with_kernels(problem, alpha, result, execution);
     return;
   }
   result.intercepts.assign(static_cast<std::size_t>(alpha.cols()), 0.0);
   column_sums(alpha.view(), result.intercepts.data(), execution);
-  for (double& value : result.intercepts) value *= problem.sigma2;
+  for (double& value : result.intercepts) value *= problem.prior.intercept_variance;
   {
     Matrix<double> storage;
     Matrix<double> scaled = coupled(problem, alpha, storage, execution);
-    scale(problem.variance, scaled, execution);
+    scale(problem.prior.variance, scaled, execution);
     result.weights = project(problem.X, scaled, execution);
   }
   Matrix<double> gradient = predictors(problem, result, execution);
@@ -169,12 +171,12 @@ void conclude(const Problem& problem, const Matrix<double>& alpha, Result& resul
   set_gap(result, loss + 0.5 * square, 0.5 * squared_norm(problem, gradient, execution));
 }
 
-void conclude(const Problem& problem, const Buffer<double>& point, Result& result, const Execution& execution) {
-  const Index classes = problem.likelihood->classes();
+void certify(const Problem& problem, const Buffer<double>& point, FitResult& result, const Execution& execution) {
+  const Index classes = problem.likelihood->outputs();
   const Index d = input_features(problem.X);
   const Index factors = factor_count(problem);
-  const double root = std::sqrt(problem.variance);
-  const double sigma = std::sqrt(problem.sigma2);
+  const double root = std::sqrt(problem.prior.variance);
+  const double sigma = std::sqrt(problem.prior.intercept_variance);
   const double* const b = point.data() + d * factors;
   result.weights = Matrix<double>(d, classes);
   result.intercepts.resize(static_cast<std::size_t>(classes));
@@ -182,10 +184,10 @@ void conclude(const Problem& problem, const Buffer<double>& point, Result& resul
   for_row_blocks(d, factors, execution, [&](Index first, Index count) {
     double* const to = result.weights.row(first);
     const double* const from = point.data() + first * factors;
-    if (problem.coupling == nullptr) {
+    if (problem.prior.coupling == nullptr) {
       std::copy(from, from + count * factors, to);
     } else {
-      problem.coupling->from_factors(count, from, to);
+      problem.prior.coupling->from_factors(count, from, to);
     }
     Array(to, count * classes) *= root;
   });
@@ -199,8 +201,8 @@ void conclude(const Problem& problem, const Buffer<double>& point, Result& resul
     thread_local Buffer<double> block;
     block.resize(static_cast<std::size_t>(count * factors));
     const double* step = sums.row(first);
-    if (problem.coupling != nullptr) {
-      problem.coupling->to_factors(count, step, block.data());
+    if (problem.prior.coupling != nullptr) {
+      problem.prior.coupling->to_factors(count, step, block.data());
       step = block.data();
     }
     const double* const weights = point.data() + first * factors;
@@ -226,19 +228,19 @@ Buffer<double> weights_of(const Problem& problem, const Matrix<double>& alpha, c
   const Index d = input_features(problem.X);
   const Index factors = factor_count(problem);
   Matrix<double> sums = project(problem.X, alpha, execution);
-  scale(std::sqrt(problem.variance), sums, execution);
+  scale(std::sqrt(problem.prior.variance), sums, execution);
   Buffer<double> point(static_cast<std::size_t>(d * factors + alpha.cols()));
   for_row_blocks(d, factors, execution, [&](Index first, Index count) {
     double* const to = point.data() + first * factors;
-    if (problem.coupling == nullptr) {
+    if (problem.prior.coupling == nullptr) {
       std::copy(sums.row(first), sums.row(first) + count * factors, to);
     } else {
-      problem.coupling->to_factors(count, sums.row(first), to);
+      problem.prior.coupling->to_factors(count, sums.row(first), to);
     }
   });
   double* const b = point.data() + d * factors;
   column_sums(alpha.view(), b, execution);
-  for (Index c = 0; c < alpha.cols(); ++c) b[c] *= std::sqrt(problem.sigma2);
+  for (Index c = 0; c < alpha.cols(); ++c) b[c] *= std::sqrt(problem.prior.intercept_variance);
   return point;
 }
 

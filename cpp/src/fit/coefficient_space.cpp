@@ -4,24 +4,24 @@
 namespace taxolearn {
 
 template <class T>
-CoefficientSpace<T>::CoefficientSpace(const Problem& problem, int slots, const Execution& execution, Result& result)
+CoefficientSpace<T>::CoefficientSpace(const Problem& problem, int slots, const Execution& execution, FitResult& result)
     : CoefficientSpace(problem, {}, slots, execution, result) {
   const Stopwatch watch(result.timings.setup);
   std::vector<Operator<T>*> operators;
-  if (problem.kernels == nullptr) {
-    linear_ = make_linear<T>(problem.X, problem.variance, LinearAlgorithm::automatic, execution);
+  if (problem.prior.kernels == nullptr) {
+    linear_ = make_linear<T>(problem.X, problem.prior.variance, LinearAlgorithm::automatic, execution);
     operators.push_back(linear_.get());
   } else {
-    for (const auto& each : problem.kernels->operators<T>(execution)) operators.push_back(each.get());
-    result.reason = problem.kernels->reason();
-    result.kernel_bytes = problem.kernels->bytes();
+    for (const auto& each : problem.prior.kernels->operators<T>(execution)) operators.push_back(each.get());
+    result.reason = problem.prior.kernels->reason();
+    result.kernel_bytes = problem.prior.kernels->bytes();
   }
   set_up(std::move(operators));
 }
 
 template <class T>
 CoefficientSpace<T>::CoefficientSpace(const Problem& problem, std::vector<Operator<T>*> operators, int slots,
-                                      const Execution& execution, Result& result)
+                                      const Execution& execution, FitResult& result)
     : PredictorSpace<T>(problem, execution, result),
       alpha_(this->u_.rows(), this->u_.cols()),
       coefficients_(static_cast<std::size_t>(slots)),

@@ -14,22 +14,22 @@ struct ClassMatrices {
 
   ClassMatrices(const Problem& problem, const Execution& execution) {
     const Index n = problem.likelihood->rows();
-    const Index classes = problem.likelihood->classes();
+    const Index classes = problem.likelihood->outputs();
     std::vector<double> variances(static_cast<std::size_t>(classes), 1.0);
-    if (problem.coupling != nullptr) problem.coupling->diag(variances.data());
+    if (problem.prior.coupling != nullptr) problem.prior.coupling->diag(variances.data());
     std::unique_ptr<Operator<double>> linear;
     std::vector<Operator<double>*> operators;
-    if (problem.kernels == nullptr) {
-      linear = make_linear<double>(problem.X, problem.variance, LinearAlgorithm::automatic, execution);
+    if (problem.prior.kernels == nullptr) {
+      linear = make_linear<double>(problem.X, problem.prior.variance, LinearAlgorithm::automatic, execution);
       operators.push_back(linear.get());
     } else {
-      for (const auto& each : problem.kernels->certifying_operators(execution)) operators.push_back(each.get());
+      for (const auto& each : problem.prior.kernels->certifying_operators(execution)) operators.push_back(each.get());
     }
     Matrix<double> identity(n, n);
     for (Index i = 0; i < n; ++i) identity.row(i)[i] = 1.0;
     std::vector<std::pair<Index, double>> known;
     for (Index c = 0; c < classes; ++c) {
-      const Index l = problem.kernel_of.empty() ? 0 : problem.kernel_of[static_cast<std::size_t>(c)];
+      const Index l = problem.prior.kernel_of.empty() ? 0 : problem.prior.kernel_of[static_cast<std::size_t>(c)];
       const std::pair<Index, double> key(l, variances[static_cast<std::size_t>(c)]);
       const auto found = std::find(known.begin(), known.end(), key);
       of_class.push_back(found - known.begin());
@@ -37,7 +37,7 @@ struct ClassMatrices {
       known.push_back(key);
       Matrix<double> K(n, n);
       operators[static_cast<std::size_t>(l)]->apply(identity.view(), K.view(), nullptr, execution);
-      for (Index k = 0; k < K.size(); ++k) K.data()[k] = key.second * K.data()[k] + problem.sigma2;
+      for (Index k = 0; k < K.size(); ++k) K.data()[k] = key.second * K.data()[k] + problem.prior.intercept_variance;
       matrices.push_back(std::move(K));
     }
   }
@@ -52,23 +52,38 @@ struct ClassMatrices {
 class ExactSteps final : public NewtonSteps {
  public:
   ExactSteps(const Problem& problem, const Execution& execution)
-      : execution_(execution),
+      : likelihood_(checked(*problem.likelihood)),
+        execution_(execution),
         classes_(problem, execution),
-        system_(classes_.views(), classes_.of_class, problem.likelihood->rows()) {
-    for (Index i = 0; i < problem.likelihood->rows(); ++i) weights_.push_back(problem.likelihood->row_weight(i));
-  }
+        system_(classes_.views(), classes_.of_class, likelihood_.rows()),
+        diagonal_(likelihood_.rows(), likelihood_.outputs()) {}
 
-  void solve(const Matrix<double>& state, const Matrix<double>& gradient, const Matrix<double>& image, double,
+  void solve(const Matrix<double>& curvature, const Matrix<double>& gradient, const Matrix<double>& image, double,
              Matrix<double>& step) override {
-    system_.factor(state.data(), weights_.data(), execution_);
+    for_row_blocks(curvature.rows(), curvature.cols(), execution_, [&](Index first, Index count) {
+      likelihood_.hessian_diagonal(first, count, curvature.row(first), diagonal_.row(first));
+    });
+    if (likelihood_.hessian_structure() == HessianStructure::diagonal) {
+      system_.factor_diagonal(diagonal_.data(), execution_);
+    } else {
+      system_.factor_diagonal_minus_rank_one(diagonal_.data(), execution_);
+    }
     system_.solve(gradient.data(), image.data(), step.data(), execution_);
   }
 
  private:
+  static const Likelihood& checked(const Likelihood& likelihood) {
+    require(likelihood.hessian_structure() != HessianStructure::general,
+            "method \"exact\" is for likelihoods whose Hessian is diagonal, or diagonal minus rank one, in each row; "
+            "choose another method");
+    return likelihood;
+  }
+
+  const Likelihood& likelihood_;
   Execution execution_;
   ClassMatrices classes_;
   ExactSystem system_;
-  std::vector<double> weights_;
+  Matrix<double> diagonal_;  ///< n x C
 };
 
 }  // namespace

@@ -65,7 +65,7 @@ template <class T>
 KernelProduct<T>::KernelProduct(const Problem& problem, std::vector<Operator<T>*> operators)
     : problem_(problem),
       operators_(std::move(operators)),
-      columns_(problem.kernel_of, static_cast<Index>(operators_.size())) {
+      columns_(problem.prior.kernel_of, static_cast<Index>(operators_.size())) {
   const std::size_t size = static_cast<std::size_t>(problem.likelihood->rows() * columns_.size());
   functions_.resize(size);
   images_.resize(size);
@@ -74,14 +74,14 @@ KernelProduct<T>::KernelProduct(const Problem& problem, std::vector<Operator<T>*
 template <class T>
 void KernelProduct<T>::apply(const T* S, T* out, const Execution& execution) {
   const Index rows = problem_.likelihood->rows();
-  const Index classes = problem_.likelihood->classes();
+  const Index classes = problem_.likelihood->outputs();
   const DenseView<const T> from(S, rows, classes);
   const DenseView<T> to(out, rows, classes);
   std::vector<double> sums(static_cast<std::size_t>(classes));
   column_sums(from, sums.data(), execution);
   std::vector<T> shift(sums.size());
-  for (std::size_t c = 0; c < sums.size(); ++c) shift[c] = static_cast<T>(problem_.sigma2 * sums[c]);
-  if (problem_.kernel_of.empty()) {
+  for (std::size_t c = 0; c < sums.size(); ++c) shift[c] = static_cast<T>(problem_.prior.intercept_variance * sums[c]);
+  if (problem_.prior.kernel_of.empty()) {
     apply_shared(from, to, shift.data(), execution);
   } else {
     apply_own(from, to, shift.data(), execution);
@@ -91,7 +91,7 @@ void KernelProduct<T>::apply(const T* S, T* out, const Execution& execution) {
 template <class T>
 void KernelProduct<T>::apply_shared(DenseView<const T> S, DenseView<T> out, const T* shift,
                                     const Execution& execution) {
-  const Coupling* const coupling = problem_.coupling;
+  const Coupling* const coupling = problem_.prior.coupling;
   operators_.front()->apply(S, out, coupling == nullptr ? shift : nullptr, execution);
   if (coupling == nullptr) return;
   const Blocks blocks = coupled_blocks(out.rows, out.cols);
@@ -115,7 +115,7 @@ void KernelProduct<T>::apply_own(DenseView<const T> S, DenseView<T> out, const T
     classes.resize(static_cast<std::size_t>(count * S.cols));
     columns.resize(static_cast<std::size_t>(count * width));
     convert_block(S.row(first), classes.data(), count * S.cols);
-    to_kernel_columns(problem_.coupling, columns_, count, classes.data(), columns.data());
+    to_kernel_columns(problem_.prior.coupling, columns_, count, classes.data(), columns.data());
     convert_block(columns.data(), functions.row(first), count * width);
   });
   for (std::size_t l = 0; l < operators_.size(); ++l) {
@@ -132,7 +132,7 @@ void KernelProduct<T>::apply_own(DenseView<const T> S, DenseView<T> out, const T
     classes.resize(static_cast<std::size_t>(count * S.cols));
     columns.resize(static_cast<std::size_t>(count * width));
     convert_block(images.row(first), columns.data(), count * width);
-    from_kernel_columns(problem_.coupling, columns_, count, columns.data(), classes.data());
+    from_kernel_columns(problem_.prior.coupling, columns_, count, columns.data(), classes.data());
     convert_block(classes.data(), out.row(first), count * S.cols);
     for (Index i = first; i < first + count; ++i) add_shift(shift, out.cols, out.row(i));
   });
@@ -140,14 +140,14 @@ void KernelProduct<T>::apply_own(DenseView<const T> S, DenseView<T> out, const T
 
 template <class T>
 void KernelProduct<T>::diag(Matrix<double>& out) const {
-  const Coupling* const coupling = problem_.coupling;
+  const Coupling* const coupling = problem_.prior.coupling;
   const Index rows = problem_.likelihood->rows();
-  const Index classes = problem_.likelihood->classes();
+  const Index classes = problem_.likelihood->outputs();
   Matrix<double> kernels(static_cast<Index>(operators_.size()), rows);
   for (std::size_t l = 0; l < operators_.size(); ++l) operators_[l]->diag(kernels.row(static_cast<Index>(l)));
   // G_l's diagonal is that of R_l R_l^T: columns of R of other kernels are left out.
   Matrix<double> weights(static_cast<Index>(operators_.size()), classes);
-  if (problem_.kernel_of.empty()) {
+  if (problem_.prior.kernel_of.empty()) {
     std::fill(weights.data(), weights.data() + classes, 1.0);
     if (coupling != nullptr) coupling->diag(weights.data());
   } else {
@@ -158,7 +158,7 @@ void KernelProduct<T>::diag(Matrix<double>& out) const {
       image = unit;
       image.resize(static_cast<std::size_t>(std::max(classes, columns_.size())));
       if (coupling != nullptr) coupling->from_factors(1, unit.data(), image.data());
-      double* const row = weights.row(problem_.kernel_of[static_cast<std::size_t>(f)]);
+      double* const row = weights.row(problem_.prior.kernel_of[static_cast<std::size_t>(f)]);
       for (Index c = 0; c < classes; ++c)
         row[c] += image[static_cast<std::size_t>(c)] * image[static_cast<std::size_t>(c)];
     }
@@ -166,7 +166,7 @@ void KernelProduct<T>::diag(Matrix<double>& out) const {
   out = Matrix<double>(rows, classes);
   for (Index i = 0; i < rows; ++i) {
     for (Index c = 0; c < classes; ++c) {
-      double sum = problem_.sigma2;
+      double sum = problem_.prior.intercept_variance;
       for (Index l = 0; l < kernels.rows(); ++l) sum += kernels.row(l)[i] * weights.row(l)[c];
       out.row(i)[c] = sum;
     }

@@ -21,29 +21,29 @@ class GradientSteps final : public NewtonSteps {
         likelihood_(*problem.likelihood),
         execution_(execution),
         rows_(likelihood_.rows()),
-        classes_(likelihood_.classes()),
+        classes_(likelihood_.outputs()),
         prior_(space.kernel_diagonal()),
         diagonal_(rows_, classes_),
         right_(rows_, classes_),
         scratch_(rows_, classes_),
         workspace_(rows_ * classes_) {}
 
-  void solve(const Matrix<double>& state, const Matrix<double>& gradient, const Matrix<double>& image, double eta,
+  void solve(const Matrix<double>& curvature, const Matrix<double>& gradient, const Matrix<double>& image, double eta,
              Matrix<double>& step) override {
     const Index size = rows_ * classes_;
     const double gradient_norm = std::sqrt(dot(gradient.data(), gradient.data(), size, execution_));
     const auto root = [&](double* x) {
       for_row_blocks(rows_, classes_, execution_, [&](Index first, Index count) {
-        likelihood_.root(first, count, state.row(first), x + first * classes_);
+        likelihood_.root(first, count, curvature.row(first), x + first * classes_);
       });
     };
     const auto root_transposed = [&](double* x) {
       for_row_blocks(rows_, classes_, execution_, [&](Index first, Index count) {
-        likelihood_.root_transposed(first, count, state.row(first), x + first * classes_);
+        likelihood_.root_transposed(first, count, curvature.row(first), x + first * classes_);
       });
     };
     for_row_blocks(rows_, classes_, execution_, [&](Index first, Index count) {
-      likelihood_.root_diagonal(first, count, state.row(first), diagonal_.row(first));
+      likelihood_.root_diagonal(first, count, curvature.row(first), diagonal_.row(first));
       Array value(diagonal_.row(first), count * classes_);
       value = 1.0 + ConstArray<double>(prior_.row(first), count * classes_) * value;
     });
@@ -61,7 +61,7 @@ class GradientSteps final : public NewtonSteps {
     system.precondition = [&](const double* residual, double* out) {
       Array(out, size) = ConstArray<double>(residual, size) / ConstArray<double>(diagonal_.data(), size);
     };
-    system.good_enough = [&](const double* residual, int) {
+    system.is_accurate = [&](const double* residual, int) {
       std::copy(residual, residual + size, scratch_.data());
       root(scratch_.data());
       return std::sqrt(dot(scratch_.data(), scratch_.data(), size, execution_)) <= eta * gradient_norm;

@@ -18,9 +18,9 @@ MinimizeResult take_newton_steps(CoefficientSpace<T>& space, const Problem& prob
   constexpr double eta_least = 1e-4;
   const Likelihood& likelihood = *problem.likelihood;
   const Index rows = likelihood.rows();
-  const Index classes = likelihood.classes();
+  const Index classes = likelihood.outputs();
   const Index size = rows * classes;
-  Matrix<double> state, gradient(rows, classes), image(rows, classes), step_vector(rows, classes);
+  Matrix<double> curvature, gradient(rows, classes), image(rows, classes), step_vector(rows, classes);
 
   Convergence convergence(settings);
   MinimizeResult result;
@@ -32,12 +32,12 @@ MinimizeResult take_newton_steps(CoefficientSpace<T>& space, const Problem& prob
   double eta = eta_first;
   double gap_before = result.gap;
   while (!convergence.done(result)) {
-    state = space.predictors();
+    curvature = space.predictors();
     for_row_blocks(rows, classes, execution,
-                   [&](Index first, Index count) { likelihood.curve(first, count, state.row(first)); });
+                   [&](Index first, Index count) { likelihood.curvature(first, count, curvature.row(first)); });
     convert(space.slot(gradient_slot).data(), gradient.data(), size, execution);
     convert(space.slot_image(gradient_slot).data(), image.data(), size, execution);
-    steps.solve(state, gradient, image, eta, step_vector);
+    steps.solve(curvature, gradient, image, eta, step_vector);
     // kernel() leaves the step and its image, rounded, in the last slot: the direction.
     space.kernel(step_vector.data(), image.data());
     space.use_direction(direction_slot);

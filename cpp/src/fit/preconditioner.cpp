@@ -1,14 +1,14 @@
 #include "taxolearn/fit/preconditioner.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "taxolearn/base/eigenvectors.hpp"
 #include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/base/parallel.hpp"
 #include "taxolearn/base/product.hpp"
+#include "taxolearn/base/triangular.hpp"
 #include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
@@ -24,11 +24,9 @@ constexpr double eigen_work = 10.0;         // of an eigenvalue decomposition, r
 constexpr double share_of_setup = 8.0;      // products that the setup of a whole fit may take
 constexpr double share_of_product = 0.3;    // of a product that applying the inverse may take
 
-using Square = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 /// Flops of a kernel product.
 double product_work(const Problem& problem) {
-  return 4.0 * static_cast<double>(input_entries(problem.X)) * static_cast<double>(problem.likelihood->classes());
+  return 4.0 * static_cast<double>(input_entries(problem.X)) * static_cast<double>(problem.likelihood->outputs());
 }
 
 /// How many rows a sum of squares of the given size is taken from: as many as cost half a product, enough to know it.
@@ -62,12 +60,8 @@ std::pair<Matrix<double>, Index> sum_over_some(Index rows, double wanted, Index 
 
 /// Eigenvectors of a symmetric matrix replace it, in columns; returns the eigenvalues, none below zero.
 std::vector<double> to_eigenvectors(Matrix<double>& matrix) {
-  Eigen::Map<Square> map(matrix.data(), matrix.rows(), matrix.cols());
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver{Eigen::MatrixXd(map)};
-  map = solver.eigenvectors();
-  std::vector<double> values(static_cast<std::size_t>(matrix.rows()));
-  for (Index k = 0; k < matrix.rows(); ++k)
-    values[static_cast<std::size_t>(k)] = std::max(solver.eigenvalues()[k], 0.0);
+  std::vector<double> values = symmetric_eigenvectors(matrix.view());
+  for (double& value : values) value = std::max(value, 0.0);
   return values;
 }
 
@@ -90,10 +84,10 @@ struct Moments {
           add_product(Product::AtB, row_block(ones.view(), 0, count), rows.view(), row_block(sum.view(), d, 1));
         });
     const double each = 1.0 / static_cast<double>(taken);
-    for (Index j = 0; j < d; ++j) mean.data()[j] = std::sqrt(problem.variance) * each * sums.row(d)[j];
+    for (Index j = 0; j < d; ++j) mean.data()[j] = std::sqrt(problem.prior.variance) * each * sums.row(d)[j];
     for (Index j = 0; j < d; ++j)
       for (Index k = 0; k < d; ++k)
-        covariance.row(j)[k] = problem.variance * each * sums.row(j)[k] - mean.data()[j] * mean.data()[k];
+        covariance.row(j)[k] = problem.prior.variance * each * sums.row(j)[k] - mean.data()[j] * mean.data()[k];
   }
 };
 
@@ -112,21 +106,21 @@ Matrix<double> in_factors(const Coupling* coupling, const Matrix<double>& H) {
 
 }  // namespace
 
-bool Kronecker::pays(const Problem& problem) {
+bool KroneckerPreconditioner::is_worthwhile(const Problem& problem) {
   const Index features = input_features(problem.X);
-  if (features < 1 || features > most_features || problem.likelihood->classes() > most_classes) return false;
+  if (features < 1 || features > most_features || problem.likelihood->outputs() > most_classes) return false;
   const auto d = static_cast<double>(features);
-  const auto classes = static_cast<double>(problem.likelihood->classes());
+  const auto classes = static_cast<double>(problem.likelihood->outputs());
   const auto factors = static_cast<double>(factor_count(problem));
   const double product = product_work(problem);
   const double sums = 2.0 * rows_taken(problem, features) * d * d +
-                      renewals * 2.0 * rows_taken(problem, problem.likelihood->classes()) * classes * classes;
+                      renewals * 2.0 * rows_taken(problem, problem.likelihood->outputs()) * classes * classes;
   const double setup = sums + eigen_work * (d * d * d + renewals * factors * factors * factors);
   const double apply = 2.0 * 4.0 * d * factors * (d + factors);
   return setup <= share_of_setup * product && apply <= share_of_product * product;
 }
 
-Kronecker::Kronecker(const Problem& problem, const Execution& execution)
+KroneckerPreconditioner::KroneckerPreconditioner(const Problem& problem, const Execution& execution)
     : problem_(problem),
       execution_(execution),
       mean_(1, input_features(problem.X)),
@@ -139,20 +133,20 @@ Kronecker::Kronecker(const Problem& problem, const Execution& execution)
   renew(Matrix<double>());
 }
 
-void Kronecker::renew(const Matrix<double>& u) {
+void KroneckerPreconditioner::renew(const Matrix<double>& u) {
   const Likelihood& likelihood = *problem_.likelihood;
-  const Index classes = likelihood.classes();
+  const Index classes = likelihood.outputs();
   const double wanted = std::min(rows_taken(problem_, classes), static_cast<double>(u.rows()));
   auto [H, taken] =
       sum_over_some(u.rows(), wanted, classes, classes, execution_, [&](Index first, Index count, Matrix<double>& sum) {
         Matrix<double> state(count, classes);
         std::copy(u.row(first), u.row(first) + state.size(), state.data());
-        likelihood.curve(first, count, state.data());
+        likelihood.curvature(first, count, state.data());
         likelihood.add_hessian(first, count, state.data(), sum.data());
       });
   const double scale = taken == 0 ? 0.0 : static_cast<double>(u.rows()) / static_cast<double>(taken);
   for (Index k = 0; k < H.size(); ++k) H.data()[k] *= scale;
-  classes_ = in_factors(problem_.coupling, H);
+  classes_ = in_factors(problem_.prior.coupling, H);
   const std::vector<double> values = to_eigenvectors(classes_);
   inverse_ = Matrix<double>(inputs_.rows(), classes_.rows());
   for (Index j = 0; j < inverse_.rows(); ++j)
@@ -162,17 +156,17 @@ void Kronecker::renew(const Matrix<double>& u) {
   set_correction(H, values);
 }
 
-void Kronecker::set_correction(const Matrix<double>& H, const std::vector<double>& factor_values) {
+void KroneckerPreconditioner::set_correction(const Matrix<double>& H, const std::vector<double>& factor_values) {
   const Index factors = classes_.rows();
   const Index classes = H.rows();
   Matrix<double> transposed(factors, factors);
   for (Index p = 0; p < factors; ++p)
     for (Index q = 0; q < factors; ++q) transposed.row(p)[q] = classes_.row(q)[p];
   functions_ = Matrix<double>(factors, classes);
-  if (problem_.coupling == nullptr) {
+  if (problem_.prior.coupling == nullptr) {
     functions_ = std::move(transposed);
   } else {
-    problem_.coupling->from_factors(factors, transposed.data(), functions_.data());
+    problem_.prior.coupling->from_factors(factors, transposed.data(), functions_.data());
   }
   Matrix<double> weighted = functions_;
   for (Index p = 0; p < factors; ++p) {
@@ -182,37 +176,47 @@ void Kronecker::set_correction(const Matrix<double>& H, const std::vector<double
   }
   Matrix<double> S(classes, classes);
   set_product(Product::AtB, functions_.view(), weighted.view(), S.view());
-  for (Index c = 0; c < classes; ++c) S.row(c)[c] += problem_.sigma2;
-  Matrix<double> roots = problem_.coupling == nullptr ? classes_ : H;  // N, by the eigenvectors of H
-  const std::vector<double> values = problem_.coupling == nullptr ? factor_values : to_eigenvectors(roots);
+  for (Index c = 0; c < classes; ++c) S.row(c)[c] += problem_.prior.intercept_variance;
+  Matrix<double> roots = problem_.prior.coupling == nullptr ? classes_ : H;  // N, by the eigenvectors of H
+  const std::vector<double> values = problem_.prior.coupling == nullptr ? factor_values : to_eigenvectors(roots);
   for (Index c = 0; c < classes; ++c)
     for (Index k = 0; k < classes; ++k) roots.row(c)[k] *= std::sqrt(values[static_cast<std::size_t>(k)]);
-  const Eigen::Map<const Square> N(roots.data(), classes, classes);
-  Square system = Square::Identity(classes, classes);
-  system += N.transpose() * Eigen::Map<const Square>(S.data(), classes, classes) * N;
+  Matrix<double> SN(classes, classes), system(classes, classes), half(classes, classes);
+  set_product(Product::AB, S.view(), roots.view(), SN.view());
+  set_product(Product::AtB, roots.view(), SN.view(), system.view());
+  for (Index c = 0; c < classes; ++c) system.row(c)[c] += 1.0;
   correction_ = Matrix<double>(classes, classes);
-  Eigen::Map<Square>(correction_.data(), classes, classes) = N * system.llt().solve(Square(N.transpose()));
+  if (!factor_cholesky(system.view())) return;  // an overflow: no correction
+  copy_transposed(roots.view(), half.view());
+  solve_lower(system.view(), half.view());
+  set_product(Product::AtB, half.view(), half.view(), correction_.view());
 }
 
-void Kronecker::apply(double* point) {
+void KroneckerPreconditioner::apply(double* point) {
   const Index d = scratch_.rows();
   const Index factors = scratch_.cols();
   const Index classes = correction_.rows();
   const DenseView<double> W(point, d, factors);
-  Eigen::Map<Eigen::RowVectorXd> b(point + d * factors, classes);
-  const Eigen::Map<const Square> functions(functions_.data(), factors, classes);
-  const Eigen::Map<const Eigen::RowVectorXd> mean(mean_.data(), d);
-  Eigen::Map<Square> inside(more_.data(), d, factors);
-  const double sigma = std::sqrt(problem_.sigma2);
+  const DenseView<double> b(point + d * factors, 1, classes);
+  const double sigma = std::sqrt(problem_.prior.intercept_variance);
   set_product(Product::AtB, inputs_.view(), W, scratch_.view());
   set_product(Product::AB, scratch_.view(), classes_.view(), more_.view());
-  const Eigen::Map<const Square> inverse(inverse_.data(), d, factors);
-  inside.array() *= inverse.array();
+  double* const inside = more_.data();
+  const double* const inverse = inverse_.data();
+  for (Index k = 0; k < more_.size(); ++k) inside[k] *= inverse[k];
   // Rows here are columns of the formula: J times what is inside, T times that, J^T times that.
-  const Eigen::RowVectorXd down =
-      ((mean * inside) * functions + sigma * b) * Eigen::Map<const Square>(correction_.data(), classes, classes);
-  inside.array() -= inverse.array() * (mean.transpose() * (down * functions.transpose())).array();
-  b -= sigma * down;
+  Matrix<double> sums(1, factors), image(1, classes), down(1, classes), back(1, factors);
+  set_product(Product::AB, mean_.view(), more_.view(), sums.view());
+  set_product(Product::AB, sums.view(), functions_.view(), image.view());
+  axpy_block(sigma, b.data, image.data(), classes);
+  set_product(Product::AB, image.view(), correction_.view(), down.view());
+  set_product(Product::ABt, down.view(), functions_.view(), back.view());
+  for (Index j = 0; j < d; ++j) {
+    for (Index p = 0; p < factors; ++p) {
+      inside[j * factors + p] -= inverse[j * factors + p] * mean_.data()[j] * back.data()[p];
+    }
+  }
+  axpy_block(-sigma, down.data(), b.data, classes);
   set_product(Product::ABt, more_.view(), classes_.view(), scratch_.view());
   set_product(Product::AB, inputs_.view(), scratch_.view(), W);
 }

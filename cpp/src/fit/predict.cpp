@@ -1,3 +1,5 @@
+#include "taxolearn/fit/predict.hpp"
+
 #include <algorithm>
 
 #include "taxolearn/base/check.hpp"
@@ -5,8 +7,6 @@
 #include "taxolearn/base/product.hpp"
 #include "taxolearn/base/vector.hpp"
 #include "taxolearn/fit/kernel_product.hpp"
-#include "taxolearn/fit/problem.hpp"
-#include "taxolearn/likelihood/softmax.hpp"
 
 namespace taxolearn {
 namespace {
@@ -14,16 +14,20 @@ namespace {
 constexpr Index rows_per_block = 64;
 constexpr Index basis_per_tile = 256;
 
+void check_output(Link link, Output output) {
+  require(has_output(link, output), "this likelihood has no probabilities, only predictors");
+}
+
 /// Adds the intercepts to predictors (count x C) and turns them into what is asked for.
-void finish(Index count, Index classes, const double* intercepts, Output output, double* u) {
+void finish(Index count, Index classes, const double* intercepts, Link link, Output output, double* u) {
   for (Index i = 0; i < count; ++i) axpy_block(1.0, intercepts, u + i * classes, classes);
-  if (output == Output::probability) softmax_rows(count, classes, u);
-  if (output == Output::log_probability) log_softmax_rows(count, classes, u);
+  apply_link(link, output, count, classes, u);
 }
 
 template <class U>
-void predict_rows(const InputView& X, const DenseView<const U>& weights, const double* intercepts, Output output,
-                  const DenseView<double>& out, const Execution& execution) {
+void predict_rows(const InputView& X, const DenseView<const U>& weights, const double* intercepts, Link link,
+                  Output output, const DenseView<double>& out, const Execution& execution) {
+  check_output(link, output);
   require(input_features(X) == weights.rows, "X has ", input_features(X), " features, expected ", weights.rows);
   require_shape("out", out, input_rows(X), weights.cols);
   require(out.stride == out.cols, "out must be contiguous");
@@ -37,26 +41,27 @@ void predict_rows(const InputView& X, const DenseView<const U>& weights, const d
     scratch.resize(static_cast<std::size_t>(count * out.cols));
     const DenseView<double> part(scratch.data(), count, out.cols);
     expand_rows(X, first, weights, part);
-    finish(count, out.cols, intercepts, output, part.data);
+    finish(count, out.cols, intercepts, link, output, part.data);
     std::copy(scratch.begin(), scratch.end(), out.row(first));
   });
 }
 
 }  // namespace
 
-void predict(const InputView& X, DenseView<const double> weights, const double* intercepts, Output output,
+void predict(const InputView& X, DenseView<const double> weights, const double* intercepts, Link link, Output output,
              DenseView<double> out, const Execution& execution) {
-  predict_rows(X, weights, intercepts, output, out, execution);
+  predict_rows(X, weights, intercepts, link, output, out, execution);
 }
-void predict(const InputView& X, DenseView<const float> weights, const double* intercepts, Output output,
+void predict(const InputView& X, DenseView<const float> weights, const double* intercepts, Link link, Output output,
              DenseView<double> out, const Execution& execution) {
-  predict_rows(X, weights, intercepts, output, out, execution);
+  predict_rows(X, weights, intercepts, link, output, out, execution);
 }
 
 void predict(const InputView& X, const std::vector<Term>& terms, const std::vector<Index>& kernel_of,
-             const Coupling* coupling, const double* intercepts, Output output, DenseView<double> out,
+             const Coupling* coupling, const double* intercepts, Link link, Output output, DenseView<double> out,
              const Execution& execution) {
   require(!terms.empty(), "there is no kernel to predict with");
+  check_output(link, output);
   require(out.stride == out.cols, "out must be contiguous");
   const KernelColumns columns(kernel_of, static_cast<Index>(terms.size()));
   const bool own = !kernel_of.empty();
@@ -97,7 +102,7 @@ void predict(const InputView& X, const std::vector<Term>& terms, const std::vect
     } else {
       std::copy(functions.begin(), functions.end(), classes.begin());
     }
-    finish(count, out.cols, intercepts, output, classes.data());
+    finish(count, out.cols, intercepts, link, output, classes.data());
     std::copy(classes.begin(), classes.end(), out.row(first));
   });
 }

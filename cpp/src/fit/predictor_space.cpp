@@ -5,11 +5,11 @@
 namespace taxolearn {
 
 template <class T>
-PredictorSpace<T>::PredictorSpace(const Problem& problem, const Execution& execution, Result& result)
+PredictorSpace<T>::PredictorSpace(const Problem& problem, const Execution& execution, FitResult& result)
     : problem_(problem),
       execution_(execution),
       result_(result),
-      u_(problem.likelihood->rows(), problem.likelihood->classes()) {}
+      u_(problem.likelihood->rows(), problem.likelihood->outputs()) {}
 
 namespace {
 
@@ -21,8 +21,8 @@ LinePoint line_block(const Likelihood& likelihood, Index first, Index count, con
 LinePoint line_block(const Likelihood& likelihood, Index first, Index count, const double* u, double step,
                      const double* du) {
   thread_local Buffer<double> moved;
-  moved.assign(u, u + count * likelihood.classes());
-  axpy_block(step, du, moved.data(), count * likelihood.classes());
+  moved.assign(u, u + count * likelihood.outputs());
+  axpy_block(step, du, moved.data(), count * likelihood.outputs());
   return likelihood.line(first, count, moved.data(), du);
 }
 

@@ -32,7 +32,7 @@ inline double residual_block(const Likelihood& likelihood, Index first, Index co
   return likelihood.single_residual(first, count, u, out);
 }
 inline double residual_block(const Likelihood& likelihood, Index first, Index count, const double* u, double* out) {
-  std::copy(u, u + count * likelihood.classes(), out);
+  std::copy(u, u + count * likelihood.outputs(), out);
   return likelihood.residual(first, count, out);
 }
 

@@ -6,17 +6,17 @@
 namespace taxolearn {
 
 template <class T>
-WeightSpace<T>::WeightSpace(const Problem& problem, int slots, const Execution& execution, Result& result)
+WeightSpace<T>::WeightSpace(const Problem& problem, int slots, const Execution& execution, FitResult& result)
     : PredictorSpace<T>(problem, execution, result), slots_(static_cast<std::size_t>(slots)) {
   const Stopwatch watch(result.timings.setup);
-  own_ = make_linear_features<T>(problem.X, problem.variance, execution);
+  own_ = make_linear_features<T>(problem.X, problem.prior.variance, execution);
   operator_ = own_.get();
   set_up();
 }
 
 template <class T>
 WeightSpace<T>::WeightSpace(const Problem& problem, FeatureOperator<T>& features, int slots, const Execution& execution,
-                            Result& result)
+                            FitResult& result)
     : PredictorSpace<T>(problem, execution, result), operator_(&features), slots_(static_cast<std::size_t>(slots)) {
   const Stopwatch watch(result.timings.setup);
   set_up();
@@ -25,8 +25,8 @@ WeightSpace<T>::WeightSpace(const Problem& problem, FeatureOperator<T>& features
 template <class T>
 void WeightSpace<T>::set_up() {
   this->result_.algorithm = operator_->algorithm();
-  if (Kronecker::pays(this->problem_)) {
-    hessian_ = std::make_unique<Kronecker>(this->problem_, this->execution_);
+  if (KroneckerPreconditioner::is_worthwhile(this->problem_)) {
+    preconditioner_ = std::make_unique<KroneckerPreconditioner>(this->problem_, this->execution_);
     slots_.emplace_back();
   }
   W_.assign(static_cast<std::size_t>(operator_->features() * factor_count(this->problem_) + this->u_.cols()), 0.0);
@@ -42,7 +42,7 @@ void WeightSpace<T>::project(const T* S, double* out) {
   const DenseView<const T> from(S, this->u_.rows(), classes);
   const DenseView<T> sums(feature_scratch_.data(), operator_->features(), classes);
   operator_->project(from, sums, this->execution_);
-  const Coupling* const coupling = this->problem_.coupling;
+  const Coupling* const coupling = this->problem_.prior.coupling;
   const Index factors = factor_count(this->problem_);
   for_row_blocks(sums.rows, classes, this->execution_, [&](Index first, Index count) {
     double* const to = out + first * factors;
@@ -57,7 +57,7 @@ void WeightSpace<T>::project(const T* S, double* out) {
   });
   double* const last = out + sums.rows * factors;
   column_sums(from, last, this->execution_);
-  for (Index c = 0; c < classes; ++c) last[c] *= std::sqrt(this->problem_.sigma2);
+  for (Index c = 0; c < classes; ++c) last[c] *= std::sqrt(this->problem_.prior.intercept_variance);
 }
 
 template <class T>
@@ -65,7 +65,7 @@ void WeightSpace<T>::expand(const double* W, T* out) {
   const Stopwatch watch(this->result_.timings.products);
   const Index classes = this->u_.cols();
   const DenseView<T> weights(feature_scratch_.data(), operator_->features(), classes);
-  const Coupling* const coupling = this->problem_.coupling;
+  const Coupling* const coupling = this->problem_.prior.coupling;
   const Index factors = factor_count(this->problem_);
   for_row_blocks(weights.rows, classes, this->execution_, [&](Index first, Index count) {
     const double* const from = W + first * factors;
@@ -80,7 +80,7 @@ void WeightSpace<T>::expand(const double* W, T* out) {
   });
   const double* const last = W + weights.rows * factors;
   std::vector<T> shift(static_cast<std::size_t>(classes));
-  const double sigma = std::sqrt(this->problem_.sigma2);
+  const double sigma = std::sqrt(this->problem_.prior.intercept_variance);
   std::transform(last, last + classes, shift.begin(), [sigma](double value) { return static_cast<T>(sigma * value); });
   operator_->expand(weights, DenseView<T>(out, this->u_.rows(), classes), shift.data(), this->execution_);
 }
@@ -155,13 +155,13 @@ void WeightSpace<T>::combine(const std::vector<double>& coefficients, int into) 
 }
 
 template <class T>
-void WeightSpace<T>::renew_hessian() {
+void WeightSpace<T>::renew_preconditioner() {
   const Stopwatch watch(this->result_.timings.vectors);
-  hessian_->renew(this->u_);
+  preconditioner_->renew(this->u_);
 }
 
 template <class T>
-void WeightSpace<T>::solve_hessian(const std::vector<double>& coefficients, int into) {
+void WeightSpace<T>::solve_preconditioner(const std::vector<double>& coefficients, int into) {
   const Stopwatch watch(this->result_.timings.vectors);
   double* const vector = slots_[static_cast<std::size_t>(into)].data();
   const Blocks blocks(static_cast<Index>(W_.size()), vector_block);
@@ -171,7 +171,7 @@ void WeightSpace<T>::solve_hessian(const std::vector<double>& coefficients, int 
     combine_block(coefficients, slots_, blocks.first(block), blocks.length(block), sum.data());
     convert_block(sum.data(), vector + blocks.first(block), blocks.length(block));
   });
-  hessian_->apply(vector);
+  preconditioner_->apply(vector);
 }
 
 template class WeightSpace<float>;

@@ -98,6 +98,10 @@ class InnerProductKernel final : public KernelBase<InnerProductKernel> {
   explicit InnerProductKernel(const PolynomialParameters& parameters) : parameters_(parameters) {}
 
   Index parameters() const override { return parameters_.variance_only ? 1 : 3; }
+  std::optional<double> linear_variance() const override {
+    const bool is_linear = parameters_.variance_only && parameters_.plain() && !parameters_.normalize;
+    return is_linear ? std::optional<double>(parameters_.variance) : std::nullopt;
+  }
 
   void diag(const InputRows& rows, double* out) const override {
     const std::vector<double> products = self_products(rows);

@@ -1,11 +1,12 @@
 #include "taxolearn/likelihood/likelihood.hpp"
 
+#include "taxolearn/base/check.hpp"
 #include "taxolearn/base/vector.hpp"
 
 namespace taxolearn {
 
 double Likelihood::single_residual(Index first, Index count, const double* u, float* out) const {
-  const Index size = count * classes();
+  const Index size = count * outputs();
   thread_local Buffer<double> residuals;
   residuals.assign(u, u + size);
   const double loss = residual(first, count, residuals.data());
@@ -14,7 +15,7 @@ double Likelihood::single_residual(Index first, Index count, const double* u, fl
 }
 
 LinePoint Likelihood::single_line(Index first, Index count, const double* u, double step, const float* du) const {
-  const Index size = count * classes();
+  const Index size = count * outputs();
   thread_local Buffer<double> moved, direction;
   moved.assign(u, u + size);
   direction.assign(du, du + size);
@@ -22,21 +23,25 @@ LinePoint Likelihood::single_line(Index first, Index count, const double* u, dou
   return line(first, count, moved.data(), direction.data());
 }
 
-void Likelihood::hessian(Index first, Index count, const double* state, double* x) const {
-  root_transposed(first, count, state, x);
-  root(first, count, state, x);
+void Likelihood::hessian(Index first, Index count, const double* curvature, double* x) const {
+  root_transposed(first, count, curvature, x);
+  root(first, count, curvature, x);
 }
 
-LinePoint Likelihood::hessian_line(Index first, Index count, const double* state, const double* u,
+LinePoint Likelihood::hessian_line(Index first, Index count, const double* curvature, const double* u,
                                    const double* du) const {
-  const Index size = count * classes();
+  const Index size = count * outputs();
   thread_local Buffer<double> point, direction;
   point.assign(u, u + size);
   direction.assign(du, du + size);
-  root_transposed(first, count, state, point.data());
-  root_transposed(first, count, state, direction.data());
+  root_transposed(first, count, curvature, point.data());
+  root_transposed(first, count, curvature, direction.data());
   return {0.5 * dot_block(point.data(), point.data(), size), dot_block(direction.data(), point.data(), size),
           dot_block(direction.data(), direction.data(), size)};
+}
+
+void Likelihood::hessian_diagonal(Index, Index, const double*, double*) const {
+  require(false, "the Hessian of this likelihood is not made of a diagonal");
 }
 
 }  // namespace taxolearn

@@ -27,14 +27,6 @@ using ConstRow = Eigen::Map<const Eigen::ArrayXd>;
 
 constexpr double target_tolerance = 1e-6;
 
-void check_weights(const double* weights, Index rows) {
-  if (weights == nullptr) return;
-  for (Index i = 0; i < rows; ++i) {
-    require(std::isfinite(weights[i]) && weights[i] >= 0.0, "sample_weight[", i, "] is ", weights[i],
-            ", expected a finite number >= 0");
-  }
-}
-
 /// Replaces u by exp(u - maximum of its row). The exponential runs over the whole block at once: short rows would leave
 /// its vectors half empty.
 void exponentials(Index count, Index classes, double* u, Scales& scales) {
@@ -215,48 +207,29 @@ void log_softmax_rows(Index count, Index classes, double* u) {
 }
 
 Softmax::Softmax(const std::int32_t* labels, Index rows, Index classes, const double* weights)
-    : labels_(labels), weights_(weights), rows_(rows), classes_(classes) {
-  require(classes >= 1, "number of classes is ", classes, ", expected at least 1");
-  for (Index i = 0; i < rows; ++i) {
-    require(labels[i] >= 0 && labels[i] < classes, "label ", labels[i], " of row ", i,
-            " is out of range, expected 0 .. ", classes - 1);
-  }
-  check_weights(weights, rows);
-}
+    : Softmax(Targets(labels, rows, classes, weights)) {}
 
-Softmax::Softmax(DenseView<const double> targets, const double* weights)
-    : targets_(targets), weights_(weights), rows_(targets.rows), classes_(targets.cols) {
-  require(targets.cols >= 1, "targets have shape ", shape(targets), ", expected at least one column");
-  for (Index i = 0; i < rows_; ++i) {
+Softmax::Softmax(DenseView<const double> targets, const double* weights) : Softmax(Targets(targets, weights)) {
+  for (Index i = 0; i < targets.rows; ++i) {
     const ConstRow row(targets.row(i), classes_);
     require(row.allFinite() && row.minCoeff() >= 0.0 && std::abs(row.sum() - 1.0) <= target_tolerance,
             "targets of row ", i, " are not a distribution: smallest ", row.minCoeff(), ", sum ", row.sum());
   }
-  check_weights(weights, rows_);
-}
-
-template <class T>
-double Softmax::target_dot(Index i, const T* x) const {
-  if (labels_ != nullptr) return x[labels_[i]];
-  return dot_block(targets_.row(i), x, classes_);
 }
 
 double Softmax::residual(Index first, Index count, double* u) const {
   Scales scales(count);
   double loss = 0.0;
-  for (Index k = 0; k < count; ++k) loss -= weight(first + k) * target_dot(first + k, u + k * classes_);
+  for (Index k = 0; k < count; ++k) loss -= weight(first + k) * targets_.dot(first + k, u + k * classes_);
   normalize(count, classes_, u, scales);
   const Eigen::ArrayXd log_sums = scales.log_sums();
   for (Index k = 0; k < count; ++k) {
     const Index i = first + k;
     Row row(u + k * classes_, classes_);
     loss += weight(i) * log_sums[k];
-    if (labels_ != nullptr) {
-      row[labels_[i]] -= 1.0;
-    } else {
-      row -= ConstRow(targets_.row(i), classes_);
-    }
-    if (weights_ != nullptr) row *= weights_[i];
+    for (const std::int32_t label : targets_.labels(i)) row[label] -= 1.0;
+    if (const double* const target = targets_.numbers(i)) row -= ConstRow(target, classes_);
+    if (targets_.weighted()) row *= weight(i);
   }
   return loss;
 }
@@ -276,11 +249,11 @@ void Softmax::add_line(Index first, Index count, Scales& scales, LinePoint& poin
 LinePoint Softmax::line(Index first, Index count, double* u, const double* du) const {
   Scales scales(count);
   LinePoint point;
-  for (Index k = 0; k < count; ++k) point.value -= weight(first + k) * target_dot(first + k, u + k * classes_);
+  for (Index k = 0; k < count; ++k) point.value -= weight(first + k) * targets_.dot(first + k, u + k * classes_);
   exponentials(count, classes_, u, scales);
   add_line(first, count, scales, point, [&](Index k) {
     const double* const direction = du + k * classes_;
-    return moments_about(classes_, u + k * classes_, direction, target_dot(first + k, direction));
+    return moments_about(classes_, u + k * classes_, direction, targets_.dot(first + k, direction));
   });
   return point;
 }
@@ -293,7 +266,7 @@ double Softmax::single_residual(Index first, Index count, const double* u, float
   for (Index k = 0; k < count; ++k) {
     const double* const from = u + k * classes_;
     scales.maxima[k] = shifted_to_single(classes_, [from](Index c) { return from[c]; }, e + k * width);
-    loss -= weight(first + k) * target_dot(first + k, from);
+    loss -= weight(first + k) * targets_.dot(first + k, from);
   }
   exponentials(count * width, e);
   for (Index k = 0; k < count; ++k) {
@@ -304,12 +277,11 @@ double Softmax::single_residual(Index first, Index count, const double* u, float
     scales.sums[k] = sum;
     const float factor = static_cast<float>(weight(i) / sum);
     const float s = static_cast<float>(weight(i));
-    if (labels_ != nullptr) {
-      for_classes(classes_, [&](Index c) { to[c] = factor * row[c]; });
-      to[labels_[i]] -= s;
-    } else {
-      const double* const target = targets_.row(i);
+    if (const double* const target = targets_.numbers(i)) {
       for_classes(classes_, [&](Index c) { to[c] = factor * row[c] - s * static_cast<float>(target[c]); });
+    } else {
+      for_classes(classes_, [&](Index c) { to[c] = factor * row[c]; });
+      for (const std::int32_t label : targets_.labels(i)) to[label] -= s;
     }
   }
   const Eigen::ArrayXd log_sums = scales.log_sums();
@@ -327,7 +299,7 @@ LinePoint Softmax::single_line(Index first, Index count, const double* u, double
     const Index i = first + k;
     const double* const from = u + k * classes_;
     const float* const direction = du + k * classes_;
-    const double center = target_dot(i, direction);
+    const double center = targets_.dot(i, direction);
     prefetch_after(classes_, from);
     prefetch_after(classes_, direction);
     scales.maxima[k] = shifted_to_single(
@@ -335,49 +307,49 @@ LinePoint Softmax::single_line(Index first, Index count, const double* u, double
     float* const to = shifted + k * width;
     fill_end(classes_, 0.0F, to);
     for_classes(classes_, [=, single = static_cast<float>(center)](Index c) { to[c] = direction[c] - single; });
-    point.value -= weight(i) * (target_dot(i, from) + step * center);
+    point.value -= weight(i) * (targets_.dot(i, from) + step * center);
   }
   exponentials(count * width, e);
   add_line(first, count, scales, point, [&](Index k) { return moments_of(width, e + k * width, shifted + k * width); });
   return point;
 }
 
-void Softmax::curve(Index, Index count, double* u) const { softmax_rows(count, classes_, u); }
+void Softmax::curvature(Index, Index count, double* u) const { softmax_rows(count, classes_, u); }
 
-void Softmax::root(Index first, Index count, const double* state, double* x) const {
+void Softmax::root(Index first, Index count, const double* probabilities, double* x) const {
   for (Index k = 0; k < count; ++k) {
-    const ConstRow pi(state + k * classes_, classes_);
+    const ConstRow pi(probabilities + k * classes_, classes_);
     Row row(x + k * classes_, classes_);
     row *= pi.sqrt();
     row -= pi * row.sum();
-    if (weights_ != nullptr) row *= std::sqrt(weights_[first + k]);
+    if (targets_.weighted()) row *= std::sqrt(weight(first + k));
   }
 }
 
-void Softmax::root_transposed(Index first, Index count, const double* state, double* x) const {
+void Softmax::root_transposed(Index first, Index count, const double* probabilities, double* x) const {
   for (Index k = 0; k < count; ++k) {
-    const ConstRow pi(state + k * classes_, classes_);
+    const ConstRow pi(probabilities + k * classes_, classes_);
     Row row(x + k * classes_, classes_);
     row -= (pi * row).sum();
     row *= pi.sqrt();
-    if (weights_ != nullptr) row *= std::sqrt(weights_[first + k]);
+    if (targets_.weighted()) row *= std::sqrt(weight(first + k));
   }
 }
 
-void Softmax::hessian(Index first, Index count, const double* state, double* x) const {
+void Softmax::hessian(Index first, Index count, const double* probabilities, double* x) const {
   for (Index k = 0; k < count; ++k) {
-    const ConstRow pi(state + k * classes_, classes_);
+    const ConstRow pi(probabilities + k * classes_, classes_);
     Row row(x + k * classes_, classes_);
     const double mean = (pi * row).sum();
     row = weight(first + k) * pi * (row - mean);
   }
 }
 
-LinePoint Softmax::hessian_line(Index first, Index count, const double* state, const double* u,
+LinePoint Softmax::hessian_line(Index first, Index count, const double* probabilities, const double* u,
                                 const double* du) const {
   LinePoint point;
   for (Index k = 0; k < count; ++k) {
-    const ConstRow pi(state + k * classes_, classes_);
+    const ConstRow pi(probabilities + k * classes_, classes_);
     const ConstRow at(u + k * classes_, classes_);
     const ConstRow direction(du + k * classes_, classes_);
     const double mean = (pi * at).sum();
@@ -390,19 +362,19 @@ LinePoint Softmax::hessian_line(Index first, Index count, const double* state, c
   return point;
 }
 
-void Softmax::root_diagonal(Index first, Index count, const double* state, double* out) const {
+void Softmax::root_diagonal(Index first, Index count, const double* probabilities, double* out) const {
   for (Index k = 0; k < count; ++k) {
-    const ConstRow pi(state + k * classes_, classes_);
+    const ConstRow pi(probabilities + k * classes_, classes_);
     const double squares = pi.square().sum();
     Row(out + k * classes_, classes_) = weight(first + k) * pi * (1.0 - 2.0 * pi + squares);
   }
 }
 
-void Softmax::add_hessian(Index first, Index count, const double* state, double* out) const {
+void Softmax::add_hessian(Index first, Index count, const double* probabilities, double* out) const {
   Matrix<double> roots(count, classes_);
   for (Index k = 0; k < count; ++k) {
     const double s = weight(first + k);
-    const double* const pi = state + k * classes_;
+    const double* const pi = probabilities + k * classes_;
     for (Index c = 0; c < classes_; ++c) {
       out[c * classes_ + c] += s * pi[c];
       roots.row(k)[c] = std::sqrt(s) * pi[c];
@@ -411,30 +383,13 @@ void Softmax::add_hessian(Index first, Index count, const double* state, double*
   add_product(Product::AtB, roots.view(), roots.view(), DenseView<double>(out, classes_, classes_), -1.0);
 }
 
-std::unique_ptr<Likelihood> Softmax::gather(const std::vector<Index>& rows, const std::vector<double>& factors) const {
-  require(rows.size() == factors.size(), "there are ", rows.size(), " rows and ", factors.size(), " factors");
-  std::unique_ptr<Softmax> out(new Softmax());
-  out->rows_ = static_cast<Index>(rows.size());
-  out->classes_ = classes_;
-  if (labels_ == nullptr) out->own_targets_ = Matrix<double>(out->rows_, classes_);
-  for (Index k = 0; k < out->rows_; ++k) {
-    const Index i = rows[static_cast<std::size_t>(k)];
-    require(i >= 0 && i < rows_, "rows contains ", i, ", expected indices in [0, ", rows_, ")");
-    out->own_weights_.push_back(weight(i) * factors[static_cast<std::size_t>(k)]);
-    if (labels_ != nullptr) {
-      out->own_labels_.push_back(labels_[i]);
-    } else {
-      std::copy(targets_.row(i), targets_.row(i) + classes_, out->own_targets_.row(k));
-    }
-  }
-  check_weights(out->own_weights_.data(), out->rows_);
-  out->weights_ = out->own_weights_.data();
-  if (labels_ != nullptr) {
-    out->labels_ = out->own_labels_.data();
-  } else {
-    out->targets_ = out->own_targets_.view();
-  }
-  return out;
+void Softmax::hessian_diagonal(Index first, Index count, const double* probabilities, double* out) const {
+  for (Index k = 0; k < count; ++k)
+    Row(out + k * classes_, classes_) = weight(first + k) * ConstRow(probabilities + k * classes_, classes_);
+}
+
+std::unique_ptr<Likelihood> Softmax::subset(const std::vector<Index>& rows, const std::vector<double>& factors) const {
+  return std::unique_ptr<Likelihood>(new Softmax(targets_.subset(rows, factors)));
 }
 
 }  // namespace taxolearn

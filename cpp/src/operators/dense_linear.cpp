@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/base/product.hpp"
 #include "taxolearn/base/vector.hpp"
+#include "taxolearn/operators/subset.hpp"
 
 namespace taxolearn {
 namespace {
@@ -35,17 +37,13 @@ void multiply(DenseView<const T> A, DenseView<const T> S, DenseView<T> out, T sc
 }
 
 template <class T>
-DenseLinear<T>::DenseLinear(const InputView& X, double variance, const Execution& execution) : Linear<T>(X, variance) {
-  arrange(execution);
-}
-
-template <class T>
-void DenseLinear<T>::arrange(const Execution& execution) {
+DenseLinear<T>::DenseLinear(InputRows rows, double variance, const Execution& execution)
+    : Linear<T>(std::move(rows), variance) {
   std::visit(
       [&](const auto& X) {
         using View = std::decay_t<decltype(X)>;
         if constexpr (std::is_same_v<View, DenseView<const T>>) {
-          if (this->selected_.empty()) {
+          if (this->rows_.selected.empty()) {
             own_ = X;
             return;
           }
@@ -55,13 +53,13 @@ void DenseLinear<T>::arrange(const Execution& execution) {
           const Blocks blocks(this->rows(), rows_per_block);
           parallel_for(blocks.number(), execution, [&](Index b) {
             for (Index i = blocks.first(b); i < blocks.first(b) + blocks.length(b); ++i) {
-              convert_block(X.row(this->source(i)), copy_.data() + i * X.cols, X.cols);
+              convert_block(X.row(this->rows_.source(i)), copy_.data() + i * X.cols, X.cols);
             }
           });
           own_ = DenseView<const T>(copy_.data(), this->rows(), X.cols);
         }
       },
-      this->X_);
+      this->rows_.X);
 }
 
 template <class T>
@@ -117,6 +115,11 @@ void DenseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shif
   const DenseView<T> weights(weights_.data(), this->features(), S.cols);
   project_scaled(S, T(1), weights, execution);
   multiply<T>(own_, weights, out, static_cast<T>(this->variance_), shift, execution);
+}
+
+template <class T>
+std::unique_ptr<Operator<T>> DenseLinear<T>::subset(const std::vector<Index>& rows, const Execution& execution) {
+  return std::make_unique<DenseLinear>(subset_of(this->rows_, rows), this->variance_, execution);
 }
 
 #define TAXOLEARN_INSTANTIATE(T)                                                                               \

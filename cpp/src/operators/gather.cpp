@@ -11,11 +11,15 @@
 namespace taxolearn {
 namespace {
 
-constexpr Index widest_panel = 96;
 constexpr Index rows_per_pack = 256;
 constexpr Index rows_per_part = 1024;
 constexpr Index ahead = 8;              // entries whose rows are asked for before they are needed
 constexpr Index work_per_block = 4096;  // nonzeros and rows: tens of microseconds
+
+/// The widest panel whose two sums stay in registers.
+template <class T>
+constexpr Index widest_panel =
+    std::clamp<Index>(6 * lanes<T> / panel_granularity * panel_granularity, panel_granularity, 96);
 
 template <int Width, class T>
 void prefetch_row(const T* row) {
@@ -61,41 +65,19 @@ using RowKernel = void (*)(const Index*, const std::int32_t*, const T*, Index, I
 
 template <class T>
 RowKernel<T> kernel_for(Index width) {
-  switch (width) {
-    case 8:
-      return gather_rows<T, 8>;
-    case 16:
-      return gather_rows<T, 16>;
-    case 24:
-      return gather_rows<T, 24>;
-    case 32:
-      return gather_rows<T, 32>;
-    case 40:
-      return gather_rows<T, 40>;
-    case 48:
-      return gather_rows<T, 48>;
-    case 56:
-      return gather_rows<T, 56>;
-    case 64:
-      return gather_rows<T, 64>;
-    case 72:
-      return gather_rows<T, 72>;
-    case 80:
-      return gather_rows<T, 80>;
-    case 88:
-      return gather_rows<T, 88>;
-    case 96:
-      return gather_rows<T, 96>;
-    default:
-      return nullptr;
-  }
+  RowKernel<T> kernel = nullptr;
+  unrolled<widest_panel<T> / panel_granularity>([&](auto k) {
+    constexpr int own = static_cast<int>(panel_granularity) * (k() + 1);
+    if (width == own) kernel = gather_rows<T, own>;
+  });
+  return kernel;
 }
 
 }  // namespace
 
 template <class T>
 Index panel_width() {
-  return std::clamp<Index>(6 * lanes<T> / panel_granularity * panel_granularity, panel_granularity, widest_panel);
+  return widest_panel<T>;
 }
 
 template <class T>

@@ -4,39 +4,38 @@
 #include <utility>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/operators/subset.hpp"
 #include "taxolearn/operators/tiled.hpp"
 
 namespace taxolearn {
 
 template <class T>
-Gram<T>::Gram(std::shared_ptr<const Kernel> kernel, const InputView& X, std::shared_ptr<PackedSymmetric<T>> store,
-              Index l)
-    : kernel_(std::move(kernel)), X_(X), store_(std::move(store)), l_(l) {}
-
-template <class T>
-InputRows Gram<T>::active_rows() const {
-  return {X_, {store_->order().begin(), store_->order().begin() + store_->active()}};
-}
+Gram<T>::Gram(std::shared_ptr<const Kernel> kernel, InputRows rows, std::shared_ptr<PackedSymmetric<T>> store, Index l)
+    : kernel_(std::move(kernel)), rows_(std::move(rows)), store_(std::move(store)), l_(l) {}
 
 template <class T>
 void Gram<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) {
+  if (rows_.selected.empty()) {
+    store_->restore(execution);
+  } else {
+    store_->arrange(rows_.selected, execution);
+  }
   store_->multiply(l_, S, out, shift, execution);
 }
 
 template <class T>
 void Gram<T>::apply_cross(const InputView& Xnew, DenseView<const T> S, DenseView<T> out, const Execution& execution) {
-  Tiled<T>(kernel_, active_rows(), execution).apply_cross(Xnew, S, out, execution);
+  Tiled<T>(kernel_, rows_, execution).apply_cross(Xnew, S, out, execution);
 }
 
 template <class T>
 void Gram<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient, const Execution& execution) {
-  Tiled<T>(kernel_, active_rows(), execution).bilinear_grad(E, F, gradient, execution);
+  Tiled<T>(kernel_, rows_, execution).bilinear_grad(E, F, gradient, execution);
 }
 
 template <class T>
-void Gram<T>::select(const std::vector<Index>& rows, const Execution& execution) {
-  require_subset(rows, store_->size());
-  store_->arrange(rows, execution);
+std::unique_ptr<Operator<T>> Gram<T>::subset(const std::vector<Index>& rows, const Execution&) {
+  return std::make_unique<Gram>(kernel_, subset_of(rows_, rows), store_, l_);
 }
 
 template <class T>
@@ -50,7 +49,7 @@ std::vector<std::unique_ptr<Operator<T>>> make_gram(const std::vector<std::share
   for (const std::shared_ptr<const Kernel>& kernel : kernels) {
     const auto l = static_cast<Index>(operators.size());
     store->fill(l, *kernel->double_entries(all, all, execution), execution);
-    operators.push_back(std::make_unique<Gram<T>>(kernel, X, store, l));
+    operators.push_back(std::make_unique<Gram<T>>(kernel, all, store, l));
   }
   return operators;
 }

@@ -40,6 +40,19 @@ const char* algorithm_name(KernelAlgorithm algorithm) {
   return "unknown";
 }
 
+KernelSettings make_kernel_settings(KernelAlgorithm algorithm, double memory_limit, std::optional<Index> rank,
+                                    std::optional<double> tolerance) {
+  KernelSettings settings;
+  const bool is_approximate = rank.has_value() || tolerance.has_value();
+  settings.algorithm =
+      algorithm == KernelAlgorithm::automatic && is_approximate ? KernelAlgorithm::low_rank : algorithm;
+  settings.memory_limit = memory_limit;
+  if (rank.has_value()) settings.tolerance = 0.0;
+  settings.rank = rank.value_or(settings.rank);
+  settings.tolerance = tolerance.value_or(settings.tolerance);
+  return settings;
+}
+
 KernelMatrices::KernelMatrices(std::vector<std::shared_ptr<const Kernel>> kernels, const InputView& X,
                                const KernelSettings& settings)
     : kernels_(std::move(kernels)), X_(X), settings_(settings), chosen_(settings.algorithm) {
@@ -120,9 +133,11 @@ const Operators<T>& KernelMatrices::operators(const Execution& execution) {
   return kept<T>();
 }
 
-void KernelMatrices::select(const std::vector<Index>& rows, const Execution& execution) {
-  for (const auto& each : single_) each->select(rows, execution);
-  for (const auto& each : double_) each->select(rows, execution);
+template <class T>
+Operators<T> KernelMatrices::subset(const std::vector<Index>& rows, const Execution& execution) {
+  Operators<T> out;
+  for (const auto& each : operators<T>(execution)) out.push_back(each->subset(rows, execution));
+  return out;
 }
 
 const Operators<double>& KernelMatrices::certifying_operators(const Execution& execution) {
@@ -162,5 +177,7 @@ const std::vector<std::shared_ptr<const LowRankFactor>>& KernelMatrices::factors
 
 template const Operators<float>& KernelMatrices::operators<float>(const Execution&);
 template const Operators<double>& KernelMatrices::operators<double>(const Execution&);
+template Operators<float> KernelMatrices::subset<float>(const std::vector<Index>&, const Execution&);
+template Operators<double> KernelMatrices::subset<double>(const std::vector<Index>&, const Execution&);
 
 }  // namespace taxolearn

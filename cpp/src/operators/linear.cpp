@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/operators/dense_linear.hpp"
@@ -22,13 +23,8 @@ constexpr Index dense_break_even = 2;
 }  // namespace
 
 template <class T>
-Linear<T>::Linear(const InputView& X, double variance) : X_(X), variance_(variance) {
+Linear<T>::Linear(InputRows rows, double variance) : rows_(std::move(rows)), variance_(variance) {
   require(std::isfinite(variance) && variance > 0.0, "variance must be positive and finite, got ", variance);
-}
-
-template <class T>
-Index Linear<T>::rows() const {
-  return selected_.empty() ? input_rows(X_) : static_cast<Index>(selected_.size());
 }
 
 template <class T>
@@ -40,7 +36,7 @@ void Linear<T>::apply_cross(const InputView& Xnew, DenseView<const T> S, DenseVi
   Matrix<double> row(1, S.cols);
   for (Index i = 0; i < rows(); ++i) {
     std::transform(S.row(i), S.row(i) + S.cols, row.data(), [this](T s) { return variance_ * static_cast<double>(s); });
-    project_columns(X_, source(i), row.view(), 0, S.cols, weights.view());
+    project_columns(rows_.X, rows_.source(i), row.view(), 0, S.cols, weights.view());
   }
   const Blocks blocks(out.rows, rows_per_block);
   parallel_for(blocks.number(), execution, [&](Index block) {
@@ -55,9 +51,9 @@ void Linear<T>::apply_cross(const InputView& Xnew, DenseView<const T> S, DenseVi
 
 template <class T>
 void Linear<T>::diag(double* out) const {
-  std::vector<double> norms(static_cast<std::size_t>(input_rows(X_)));
-  squared_norms(X_, norms.data());
-  for (Index i = 0; i < rows(); ++i) out[i] = variance_ * norms[static_cast<std::size_t>(source(i))];
+  std::vector<double> norms(static_cast<std::size_t>(input_rows(rows_.X)));
+  squared_norms(rows_.X, norms.data());
+  for (Index i = 0; i < rows(); ++i) out[i] = variance_ * norms[static_cast<std::size_t>(rows_.source(i))];
 }
 
 template <class T>
@@ -77,19 +73,6 @@ void Linear<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, double
   });
 }
 
-template <class T>
-void Linear<T>::select(const std::vector<Index>& rows, const Execution& execution) {
-  require(!rows.empty(), "rows is empty, expected at least one row to select");
-  std::vector<char> seen(static_cast<std::size_t>(input_rows(X_)), 0);
-  for (const Index i : rows) {
-    require(i >= 0 && i < input_rows(X_), "rows contains ", i, ", expected indices in [0, ", input_rows(X_), ")");
-    require(seen[static_cast<std::size_t>(i)] == 0, "rows contains ", i, " twice");
-    seen[static_cast<std::size_t>(i)] = 1;
-  }
-  selected_ = rows;
-  arrange(execution);
-}
-
 LinearAlgorithm choose_linear_algorithm(const InputView& X) {
   const Index n = std::max<Index>(input_rows(X), 1);
   if (is_sparse(X)) {
@@ -107,9 +90,9 @@ std::unique_ptr<Operator<T>> make_linear(const InputView& X, double variance, Li
   require(algorithm != LinearAlgorithm::dense || !is_sparse(X), "algorithm \"dense\" needs dense inputs");
   std::unique_ptr<Operator<T>> factored;
   if (is_sparse(X)) {
-    factored = std::make_unique<SparseLinear<T>>(X, variance, FeatureOrder::compact, execution);
+    factored = std::make_unique<SparseLinear<T>>(InputRows{X, {}}, variance, FeatureOrder::compact, execution);
   } else {
-    factored = std::make_unique<DenseLinear<T>>(X, variance, execution);
+    factored = std::make_unique<DenseLinear<T>>(InputRows{X, {}}, variance, execution);
   }
   if (algorithm != LinearAlgorithm::stored) return factored;
   return std::make_unique<Stored<T>>(std::move(factored), execution);
@@ -118,8 +101,9 @@ std::unique_ptr<Operator<T>> make_linear(const InputView& X, double variance, Li
 template <class T>
 std::unique_ptr<FeatureOperator<T>> make_linear_features(const InputView& X, double variance,
                                                          const Execution& execution) {
-  if (is_sparse(X)) return std::make_unique<SparseLinear<T>>(X, variance, FeatureOrder::given, execution);
-  return std::make_unique<DenseLinear<T>>(X, variance, execution);
+  if (is_sparse(X))
+    return std::make_unique<SparseLinear<T>>(InputRows{X, {}}, variance, FeatureOrder::given, execution);
+  return std::make_unique<DenseLinear<T>>(InputRows{X, {}}, variance, execution);
 }
 
 #define TAXOLEARN_INSTANTIATE(T)                                                                                  \

@@ -8,6 +8,7 @@
 #include "taxolearn/base/product.hpp"
 #include "taxolearn/base/triangular.hpp"
 #include "taxolearn/base/vector.hpp"
+#include "taxolearn/operators/subset.hpp"
 
 namespace taxolearn {
 namespace {
@@ -115,8 +116,13 @@ LowRank<T>::LowRank(std::shared_ptr<const Kernel> kernel, const InputView& X, In
 template <class T>
 LowRank<T>::LowRank(std::shared_ptr<const Kernel> kernel, const InputView& X,
                     std::shared_ptr<const LowRankFactor> factor, const Execution& execution)
-    : kernel_(std::move(kernel)), rows_{X, {}}, factor_(std::move(factor)) {
-  require(factor_->L.rows() == input_rows(X), "factor has ", factor_->L.rows(), " rows, expected ", input_rows(X),
+    : LowRank(std::move(kernel), InputRows{X, {}}, std::move(factor), execution) {}
+
+template <class T>
+LowRank<T>::LowRank(std::shared_ptr<const Kernel> kernel, InputRows rows, std::shared_ptr<const LowRankFactor> factor,
+                    const Execution& execution)
+    : kernel_(std::move(kernel)), rows_(std::move(rows)), factor_(std::move(factor)) {
+  require(factor_->L.rows() == rows_.count(), "factor has ", factor_->L.rows(), " rows, expected ", rows_.count(),
           ", those of X");
   arrange(execution);
 }
@@ -263,20 +269,11 @@ void LowRank<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, doubl
 }
 
 template <class T>
-void LowRank<T>::select(const std::vector<Index>& rows, const Execution& execution) {
-  const Index n = input_rows(rows_.X);
-  require(!rows.empty(), "rows is empty, expected at least one row to select");
-  std::vector<char> seen(position(n), 0);
-  for (const Index i : rows) {
-    require(i >= 0 && i < n, "rows contains ", i, ", expected indices in [0, ", n, ")");
-    require(seen[position(i)] == 0, "rows contains ", i, " twice");
-    seen[position(i)] = 1;
-  }
-  InputRows active{rows_.X, rows};
-  factor_ = std::make_shared<LowRankFactor>(
-      incomplete_cholesky(*kernel_, active, factor_->max_rank, factor_->tolerance, execution));
-  rows_ = std::move(active);
-  arrange(execution);
+std::unique_ptr<Operator<T>> LowRank<T>::subset(const std::vector<Index>& rows, const Execution& execution) {
+  InputRows chosen = subset_of(rows_, rows);
+  auto factor = std::make_shared<const LowRankFactor>(
+      incomplete_cholesky(*kernel_, chosen, factor_->max_rank, factor_->tolerance, execution));
+  return std::make_unique<LowRank>(kernel_, std::move(chosen), std::move(factor), execution);
 }
 
 template class LowRank<float>;

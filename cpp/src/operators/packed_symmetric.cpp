@@ -122,6 +122,10 @@ std::vector<T> PackedSymmetric<T>::diagonal(Index l) const {
 template <class T>
 void PackedSymmetric<T>::arrange(const std::vector<Index>& rows, const Execution& execution) {
   require_whole();
+  if (std::equal(rows.begin(), rows.end(), order_.begin())) {
+    active_ = static_cast<Index>(rows.size());
+    return;
+  }
   const Index n = size();
   const auto place_of = [](std::vector<Index>& v, Index i) -> Index& { return v[static_cast<std::size_t>(i)]; };
   std::vector<Index> place(order_.size());  // where each original row is now
@@ -164,7 +168,6 @@ void PackedSymmetric<T>::permute(const std::vector<Index>& source, const Executi
   std::vector<Index> second(source.size());
   std::vector<char> seen(source.size(), 0);
   std::vector<Index> cycle;
-  bool moved = false;
   for (std::size_t start = 0; start < source.size(); ++start) {
     if (seen[start] != 0) continue;
     cycle.clear();
@@ -172,15 +175,14 @@ void PackedSymmetric<T>::permute(const std::vector<Index>& source, const Executi
       seen[i] = 1;
       cycle.push_back(static_cast<Index>(i));
     }
-    moved = moved || cycle.size() > 1;
     const std::size_t length = cycle.size();
     for (std::size_t k = 0; k < length; ++k) {
       first[static_cast<std::size_t>(cycle[k])] = cycle[(length + 1 - k) % length];
       second[static_cast<std::size_t>(cycle[k])] = cycle[(length - k) % length];
     }
   }
-  if (!moved) return;
   whole_ = false;
+  ++moves_;
   exchange(first, execution);
   exchange(second, execution);
   std::vector<Index> order(order_.size());

@@ -6,8 +6,10 @@
 #include <limits>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/operators/subset.hpp"
 
 namespace taxolearn {
 namespace {
@@ -38,16 +40,12 @@ std::vector<std::int32_t> compact_numbers(const std::vector<std::int32_t>& count
 }  // namespace
 
 template <class T>
-SparseLinear<T>::SparseLinear(const InputView& X, double variance, FeatureOrder order, const Execution& execution)
-    : Linear<T>(X, variance), order_(order) {
+SparseLinear<T>::SparseLinear(InputRows rows, double variance, FeatureOrder order, const Execution& execution)
+    : Linear<T>(std::move(rows), variance), order_(order) {
+  const InputView& inputs = this->rows_.X;
   constexpr Index most = std::numeric_limits<std::int32_t>::max();
-  require(input_rows(X) <= most && input_features(X) <= most, "X has shape (", input_rows(X), ", ", input_features(X),
-          "), expected at most ", most, " rows and columns");
-  arrange(execution);
-}
-
-template <class T>
-void SparseLinear<T>::arrange(const Execution& execution) {
+  require(input_rows(inputs) <= most && input_features(inputs) <= most, "X has shape (", input_rows(inputs), ", ",
+          input_features(inputs), "), expected at most ", most, " rows and columns");
   std::visit(
       [&](const auto& X) {
         if constexpr (is_sparse_view<std::decay_t<decltype(X)>>::value) {
@@ -56,7 +54,7 @@ void SparseLinear<T>::arrange(const Execution& execution) {
           assert(false && "sparse inputs expected");
         }
       },
-      this->X_);
+      inputs);
 }
 
 template <class T>
@@ -65,11 +63,11 @@ void SparseLinear<T>::arrange(const SparseView<V, I>& X, const Execution& execut
   const Index n = this->rows();
   const bool compact = order_ == FeatureOrder::compact;
   const Blocks blocks(n, rows_per_block);
-  /// body(row, its entries' range in X) over active rows, in parallel.
+  /// body(row, its entries' range in X) over these rows, in parallel.
   const auto for_rows = [&](const auto& body) {
     parallel_for(blocks.number(), execution, [&](Index block) {
       for (Index i = blocks.first(block); i < blocks.first(block) + blocks.length(block); ++i) {
-        body(i, X.offsets[this->source(i)], X.offsets[this->source(i) + 1]);
+        body(i, X.offsets[this->rows_.source(i)], X.offsets[this->rows_.source(i) + 1]);
       }
     });
   };
@@ -80,7 +78,7 @@ void SparseLinear<T>::arrange(const SparseView<V, I>& X, const Execution& execut
   if (compact) {
     std::vector<std::int32_t> counts(static_cast<std::size_t>(X.cols), 0);
     for (Index i = 0; i < n; ++i) {
-      const Index row = this->source(i);
+      const Index row = this->rows_.source(i);
       for (I k = X.offsets[row]; k < X.offsets[row + 1]; ++k) ++counts[static_cast<std::size_t>(X.columns[k])];
     }
     numbers = compact_numbers(counts, kept);
@@ -176,6 +174,11 @@ void SparseLinear<T>::expand(DenseView<const T> W, DenseView<T> out, const T* sh
     pack_panel(W, first, target.columns, width, feature_panel_.data(), execution);
     by_row_.gather(feature_panel_.data(), width, target, execution);
   }
+}
+
+template <class T>
+std::unique_ptr<Operator<T>> SparseLinear<T>::subset(const std::vector<Index>& rows, const Execution& execution) {
+  return std::make_unique<SparseLinear>(subset_of(this->rows_, rows), this->variance_, order_, execution);
 }
 
 template class SparseLinear<float>;

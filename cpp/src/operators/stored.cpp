@@ -7,17 +7,16 @@ namespace taxolearn {
 
 template <class T>
 Stored<T>::Stored(std::unique_ptr<Operator<T>> source, const Execution& execution) : source_(std::move(source)) {
-  compute(execution);
-}
-
-template <class T>
-void Stored<T>::compute(const Execution& execution) {
   const Index n = source_->rows();
   Matrix<T> identity(n, n);
   for (Index i = 0; i < n; ++i) identity.row(i)[i] = T(1);
   matrix_ = Matrix<T>(n, n);
   source_->apply(identity.view(), matrix_.view(), nullptr, execution);
 }
+
+template <class T>
+Stored<T>::Stored(std::unique_ptr<Operator<T>> source, Matrix<T> matrix)
+    : source_(std::move(source)), matrix_(std::move(matrix)) {}
 
 template <class T>
 void Stored<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) {
@@ -38,9 +37,14 @@ void Stored<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, double
 }
 
 template <class T>
-void Stored<T>::select(const std::vector<Index>& rows, const Execution& execution) {
-  source_->select(rows, execution);
-  compute(execution);
+std::unique_ptr<Operator<T>> Stored<T>::subset(const std::vector<Index>& rows, const Execution& execution) {
+  auto source = source_->subset(rows, execution);
+  Matrix<T> part(source->rows(), source->rows());
+  parallel_for(part.rows(), execution, [&](Index i) {
+    const T* const from = matrix_.row(rows[static_cast<std::size_t>(i)]);
+    for (Index j = 0; j < part.cols(); ++j) part.row(i)[j] = from[rows[static_cast<std::size_t>(j)]];
+  });
+  return std::make_unique<Stored>(std::move(source), std::move(part));
 }
 
 template class Stored<float>;

@@ -42,7 +42,6 @@ struct Panel {
 /// a multiple of the lanes.
 template <class T, int Rows, int Columns, bool Both, bool Ahead>
 void multiply_strip(const T* tile, Index stride, Index width, Panel<T> left, Panel<T> right) {
-  using namespace Eigen::internal;
   using P = Packet<T>;
   constexpr Index step = column_stride<T>;
   P sums[Rows][Columns];
@@ -73,35 +72,35 @@ void multiply_strip(const T* tile, Index stride, Index width, Panel<T> left, Pan
   unrolled<Rows>([&](auto r) { unrolled<Columns>([&](auto c) { left.out[c * step + r] += predux(sums[r][c]); }); });
 }
 
-template <class T, int Rows, bool Both>
+/// The same for any number of columns, up to AtOnce at a time. The first of them asks for the next rows of a tile; the
+/// rows of a corner and the last ones of a tile are at hand.
+template <class T, int Rows, int AtOnce, bool Both>
 void multiply_columns(const T* tile, Index stride, Index width, Index columns, const Panel<T>& left,
                       const Panel<T>& right) {
-  Index c = columns % columns_at_once;
+  using Ahead = std::bool_constant<Both && (Rows > 1)>;
   const auto strip = [&](auto count, auto ahead, Index first) {
     multiply_strip<T, Rows, count(), Both, ahead()>(tile, stride, width, left.at(first, 0), right.at(first, 0));
   };
-  if (c == 1) strip(std::integral_constant<int, 1>{}, std::true_type{}, 0);
-  if (c == 2) strip(std::integral_constant<int, 2>{}, std::true_type{}, 0);
-  if (c == 0) {
-    strip(std::integral_constant<int, columns_at_once>{}, std::true_type{}, 0);
-    c += columns_at_once;
-  }
-  for (; c < columns; c += columns_at_once) {
-    strip(std::integral_constant<int, columns_at_once>{}, std::false_type{}, c);
-  }
+  Index c = columns % AtOnce;
+  if (c == 0) c = AtOnce;
+  unrolled<AtOnce>([&](auto k) {
+    if (c == k + 1) strip(std::integral_constant<int, k() + 1>{}, Ahead{}, 0);
+  });
+  for (; c < columns; c += AtOnce) strip(std::integral_constant<int, AtOnce>{}, std::false_type{}, c);
 }
 
 /// The same for all rows of a tile and all columns of S.
-template <class T, int Rows, bool Both>
+template <class T, int Rows, int AtOnce, bool Both>
 void multiply_rows(const DenseView<const T>& tile, Index m, const Panel<T>& left, const Panel<T>& right) {
   for (Index c = 0; c < m; c += columns_per_sweep) {
     const Index columns = std::min(columns_per_sweep, m - c);
     Index r = 0;
     for (; r + Rows <= tile.rows; r += Rows) {
-      multiply_columns<T, Rows, Both>(tile.row(r), tile.stride, tile.cols, columns, left.at(c, r), right.at(c, 0));
+      multiply_columns<T, Rows, AtOnce, Both>(tile.row(r), tile.stride, tile.cols, columns, left.at(c, r),
+                                              right.at(c, 0));
     }
     for (; r < tile.rows; ++r) {
-      multiply_columns<T, 1, Both>(tile.row(r), tile.stride, tile.cols, columns, left.at(c, r), right.at(c, 0));
+      multiply_columns<T, 1, AtOnce, Both>(tile.row(r), tile.stride, tile.cols, columns, left.at(c, r), right.at(c, 0));
     }
   }
 }
@@ -109,9 +108,9 @@ void multiply_rows(const DenseView<const T>& tile, Index m, const Panel<T>& left
 template <class T, bool Both>
 void multiply_tile(const DenseView<const T>& tile, Index m, const Panel<T>& left, const Panel<T>& right) {
   if (m == 1) {
-    multiply_rows<T, rows_of_one, Both>(tile, m, left, right);
+    multiply_rows<T, rows_of_one, 1, Both>(tile, m, left, right);
   } else {
-    multiply_rows<T, rows_at_once, Both>(tile, m, left, right);
+    multiply_rows<T, rows_at_once, columns_at_once, Both>(tile, m, left, right);
   }
 }
 

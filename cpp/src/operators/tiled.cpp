@@ -6,6 +6,7 @@
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/base/product.hpp"
+#include "taxolearn/operators/subset.hpp"
 
 namespace taxolearn {
 namespace {
@@ -24,33 +25,15 @@ DenseView<T> scratch(Index rows, Index cols) {
 
 }  // namespace
 
-void require_subset(const std::vector<Index>& rows, Index n) {
-  require(!rows.empty(), "rows is empty, expected at least one row to select");
-  std::vector<char> seen(static_cast<std::size_t>(n), 0);
-  for (const Index i : rows) {
-    require(i >= 0 && i < n, "rows contains ", i, ", expected indices in [0, ", n, ")");
-    require(seen[static_cast<std::size_t>(i)] == 0, "rows contains ", i, " twice");
-    seen[static_cast<std::size_t>(i)] = 1;
-  }
-}
-
 template <class T>
 Tiled<T>::Tiled(std::shared_ptr<const Kernel> kernel, const InputView& X, const Execution& execution)
     : Tiled(std::move(kernel), InputRows{X, {}}, execution) {}
 
 template <class T>
 Tiled<T>::Tiled(std::shared_ptr<const Kernel> kernel, InputRows rows, const Execution& execution)
-    : kernel_(std::move(kernel)) {
-  bind(std::move(rows), execution);
-}
-
-template <class T>
-void Tiled<T>::bind(InputRows rows, const Execution& execution) {
-  auto bound = std::make_unique<const InputRows>(std::move(rows));
-  auto entries = kernel_entries<T>(*kernel_, *bound, *bound, execution);
-  entries_ = std::move(entries);  // before the rows, which the old ones may look at
-  rows_ = std::move(bound);
-}
+    : kernel_(std::move(kernel)),
+      rows_(std::make_unique<const InputRows>(std::move(rows))),
+      entries_(kernel_entries<T>(*kernel_, *rows_, *rows_, execution)) {}
 
 template <class T>
 void Tiled<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) {
@@ -116,9 +99,8 @@ void Tiled<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, double*
 }
 
 template <class T>
-void Tiled<T>::select(const std::vector<Index>& rows, const Execution& execution) {
-  require_subset(rows, input_rows(rows_->X));
-  bind(InputRows{rows_->X, rows}, execution);
+std::unique_ptr<Operator<T>> Tiled<T>::subset(const std::vector<Index>& rows, const Execution& execution) {
+  return std::make_unique<Tiled>(kernel_, subset_of(*rows_, rows), execution);
 }
 
 template class Tiled<float>;

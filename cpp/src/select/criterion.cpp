@@ -6,6 +6,7 @@
 #include "fold_fit.hpp"
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/base/stopwatch.hpp"
+#include "taxolearn/fit/choose.hpp"
 #include "taxolearn/operators/linear.hpp"
 
 namespace taxolearn {
@@ -15,45 +16,50 @@ constexpr Index columns_to_be_busy = 24;   // with so many a stored matrix is mu
 constexpr double share_for_vectors = 0.5;  // of the memory granted
 constexpr double bytes_per_entry = 16.0;   // of a linear operator: both orders, an index and a value each
 
-void check(const Candidate& candidate, const Likelihood& likelihood, const CriterionSettings& settings) {
-  require(candidate.coupling != nullptr, "the candidate has no coupling");
-  require(candidate.coupling->classes() == likelihood.classes(), "the coupling has ", candidate.coupling->classes(),
-          " classes, expected ", likelihood.classes());
-  const Index factors = candidate.coupling->factors();
-  const bool scales = candidate.coupling->scales_factors();
-  require(!scales || candidate.coupling->parameters() == factors, "the coupling has ", candidate.coupling->parameters(),
+void check(const Prior& prior, const Likelihood& likelihood, const CriterionSettings& settings) {
+  require(prior.coupling != nullptr, "the prior has no coupling");
+  require(prior.coupling->classes() == likelihood.outputs(), "the coupling has ", prior.coupling->classes(),
+          " classes, expected ", likelihood.outputs());
+  const Index factors = prior.coupling->factors();
+  const bool scales = prior.coupling->scales_factors();
+  require(!scales || prior.coupling->parameters() == factors, "the coupling has ", prior.coupling->parameters(),
           " parameters, expected one for each of its ", factors, " functions");
-  require(std::isfinite(candidate.sigma2) && candidate.sigma2 >= 0.0, "sigma2 must be finite and at least 0, got ",
-          candidate.sigma2);
-  const auto own = static_cast<Index>(candidate.kernel_of.size());
-  const auto kernels = static_cast<Index>(candidate.kernels.size());
+  require(std::isfinite(prior.intercept_variance) && prior.intercept_variance >= 0.0,
+          "intercept_variance must be finite and at least 0, got ", prior.intercept_variance);
+  const auto own = static_cast<Index>(prior.kernel_of.size());
+  const Index kernels = prior.kernels == nullptr ? 0 : prior.kernels->count();
+  require(kernels == 0 || prior.kernels->rows() == likelihood.rows(), "the kernels are over ",
+          kernels == 0 ? 0 : prior.kernels->rows(), " rows, expected ", likelihood.rows());
+  require(kernels > 0 || prior.variance == 1.0, "the linear kernel has variance ", prior.variance,
+          ", expected 1: variances belong to the coupling");
   require(own == 0 ? kernels <= 1 : own == factors, "there are ", kernels, " kernels, assigned to ", own,
           " functions, expected ", factors);
   require(own == 0 || scales, "kernels of their own need a coupling whose parameters are variances of functions");
-  for (const Index l : candidate.kernel_of)
+  for (const Index l : prior.kernel_of)
     require(l >= 0 && l < kernels, "a function has kernel ", l, ", expected one of ", kernels);
   require(settings.tolerance > 0.0 && settings.adjoint_tolerance > 0.0, "tol must be positive, got ",
           settings.tolerance, " and ", settings.adjoint_tolerance);
-  require(settings.method == Method::lbfgs || settings.method == Method::exact,
+  require(settings.method == Method::automatic || settings.method == Method::lbfgs || settings.method == Method::exact,
           "the method of cross-validation is \"lbfgs\" or \"exact\"");
-  require(settings.method != Method::exact || (scales && factors == likelihood.classes()),
+  require(settings.method != Method::exact || prior.coupling->is_diagonal(),
           "method \"exact\" is for flat models; choose another method, or coupling \"identity\"");
 }
 
 /// What `automatic` means. Stacked folds read a kernel matrix, or compute its entries, once for all of them, but work
 /// on all rows; shuffled ones leave out what they hold out.
-Strategy choose_strategy(const CrossValidation& cv, const Candidate& candidate, const CriterionSettings& settings,
-                         const KernelMatrices* kernels, State state) {
+Strategy choose_strategy(const CrossValidation& cv, const Prior& prior, const CriterionSettings& settings,
+                         Space space) {
+  const KernelMatrices* const kernels = prior.kernels;
   const double parts = bytes_per_entry * static_cast<double>(input_entries(cv.inputs()) * cv.folds().count);
   if (kernels == nullptr) {
     const LinearAlgorithm algorithm = choose_linear_algorithm(cv.inputs());
-    const bool shuffled = state == State::coefficients && algorithm != LinearAlgorithm::stored &&
-                          parts <= share_for_vectors * settings.kernels.memory_limit;
+    const bool shuffled = space == Space::coefficients && algorithm != LinearAlgorithm::stored &&
+                          parts <= share_for_vectors * settings.memory_limit;
     return shuffled ? Strategy::shuffled : Strategy::stacked;
   }
   if (kernels->algorithm() != KernelAlgorithm::gram) return Strategy::stacked;
   const Index columns =
-      candidate.kernel_of.empty() ? cv.likelihood().classes() : candidate.coupling->factors() / kernels->count();
+      prior.kernel_of.empty() ? cv.likelihood().outputs() : prior.coupling->factors() / kernels->count();
   return columns >= columns_to_be_busy ? Strategy::shuffled : Strategy::stacked;
 }
 
@@ -87,11 +93,12 @@ CrossValidation::CrossValidation(const InputView& X, const Likelihood& likelihoo
 }
 
 template <class T>
-void CrossValidation::run(const Candidate& candidate, const CriterionSettings& settings, KernelMatrices* kernels,
-                          const InnerState& before, Criterion& out, const Execution& execution) {
-  out.counters.precision = sizeof(T) == sizeof(float) ? "single" : "double";
-  out.kernel_gradient.assign(candidate.kernels.size(), {});
-  out.function_gradient.assign(static_cast<std::size_t>(candidate.coupling->parameters()), 0.0);
+void CrossValidation::run(const Prior& prior, const CriterionSettings& settings, const WarmStart& before,
+                          Criterion& out, const Execution& execution) {
+  KernelMatrices* const kernels = prior.kernels;
+  out.counters.precision = sizeof(T) == sizeof(float) ? Precision::single : Precision::double_;
+  out.kernel_gradient.assign(static_cast<std::size_t>(kernels == nullptr ? 0 : kernels->count()), {});
+  out.function_gradient.assign(static_cast<std::size_t>(prior.coupling->parameters()), 0.0);
   if (kernels != nullptr) {
     kernels->operators<T>(execution);  // decides on the algorithm
     out.counters.reason = kernels->reason();
@@ -100,21 +107,19 @@ void CrossValidation::run(const Candidate& candidate, const CriterionSettings& s
   Problem problem;
   problem.X = X_;
   problem.likelihood = &likelihood_;
-  problem.coupling = candidate.coupling;
-  problem.kernels = kernels;
-  Settings fit_settings;
+  problem.prior = prior;
+  FitSettings fit_settings;
   fit_settings.method = settings.method;
-  fit_settings.state = settings.state;
-  const State state = choose_state(problem, fit_settings);
-  require(state == State::coefficients || kernels == nullptr, "state \"weights\" needs the linear kernel");
-  out.counters.state = state == State::weights ? "weights" : "coefficients";
+  fit_settings.space = settings.space;
+  const Space space = choose_space(problem, fit_settings);
+  require(space == Space::coefficients || kernels == nullptr, "space \"weights\" needs the linear kernel");
+  out.counters.space = space;
 
-  InnerState after;
-  FoldFits<T> folds(*this, candidate, settings, kernels, std::get<LinearParts<T>>(linear_), state, before, after, out,
-                    execution);
+  WarmStart after;
+  FoldFits<T> folds(*this, prior, settings, std::get<LinearParts<T>>(linear_), space, before, after, out, execution);
   out.strategy = settings.strategy;
-  if (out.strategy == Strategy::automatic) out.strategy = choose_strategy(*this, candidate, settings, kernels, state);
-  if (state == State::weights) out.strategy = Strategy::stacked;
+  if (out.strategy == Strategy::automatic) out.strategy = choose_strategy(*this, prior, settings, space);
+  if (space == Space::weights) out.strategy = Strategy::stacked;
   if (kernels != nullptr && kernels->algorithm() == KernelAlgorithm::low_rank) out.strategy = Strategy::stacked;
   if (settings.method == Method::exact) {
     out.strategy = Strategy::stacked;
@@ -122,35 +127,32 @@ void CrossValidation::run(const Candidate& candidate, const CriterionSettings& s
   } else if (out.strategy == Strategy::shuffled) {
     for (Index k = 0; k < folds_.count; ++k) folds.shuffled(k);
   } else {
-    const double affordable = share_for_vectors * settings.kernels.memory_limit / folds.bytes();
-    const Index most = state == State::weights ? 1 : folds_.count;
+    const double affordable = share_for_vectors * settings.memory_limit / folds.bytes();
+    const Index most = space == Space::weights ? 1 : folds_.count;
     const Index together = std::clamp<Index>(static_cast<Index>(std::min(affordable, 1e6)), 1, most);
     for (Index k = 0; k < folds_.count; k += together) folds.stacked(k, std::min(together, folds_.count - k));
   }
   last_ = std::move(after);
 }
 
-Criterion CrossValidation::evaluate(const Candidate& candidate, const CriterionSettings& settings,
-                                    const Execution& execution) {
-  check(candidate, likelihood_, settings);
+Criterion CrossValidation::evaluate(const Prior& prior, const CriterionSettings& settings, const Execution& execution) {
+  check(prior, likelihood_, settings);
   Criterion out;
-  std::unique_ptr<KernelMatrices> kernels;
-  if (!candidate.kernels.empty()) kernels = std::make_unique<KernelMatrices>(candidate.kernels, X_, settings.kernels);
   Problem problem;
   problem.X = X_;
   problem.likelihood = &likelihood_;
-  problem.kernels = kernels.get();
+  problem.prior = prior;
   const bool single =
       settings.precision == Precision::single ||
-      (settings.precision == Precision::automatic && settings.method != Method::exact && single_pays(problem));
+      (settings.precision == Precision::automatic && settings.method != Method::exact && single_is_worthwhile(problem));
   double seconds = 0.0;
   {
     const Stopwatch watch(seconds);
-    if (single) run<float>(candidate, settings, kernels.get(), accepted_, out, execution);
+    if (single) run<float>(prior, settings, accepted_, out, execution);
     if (!single || (!out.converged && settings.precision == Precision::automatic)) {
-      const InnerState reached = single ? std::move(last_) : InnerState();
+      const WarmStart reached = single ? std::move(last_) : WarmStart();
       Criterion again;
-      run<double>(candidate, settings, kernels.get(), single ? reached : accepted_, again, execution);
+      run<double>(prior, settings, single ? reached : accepted_, again, execution);
       again.products += out.products;
       again.iterations += out.iterations;
       out = std::move(again);

@@ -9,7 +9,10 @@
 #include "lockstep.hpp"
 #include "taxolearn/base/stopwatch.hpp"
 #include "taxolearn/base/vector.hpp"
+#include "taxolearn/couplings/replicated.hpp"
+#include "taxolearn/fit/choose.hpp"
 #include "taxolearn/fit/newton.hpp"
+#include "taxolearn/likelihood/quadratic.hpp"
 #include "taxolearn/operators/linear.hpp"
 
 namespace taxolearn {
@@ -30,7 +33,7 @@ Matrix<double> curved(const Likelihood& likelihood, const Matrix<double>& u, con
   Matrix<double> state = u;
   const Blocks blocks = blocks_of(u);
   parallel_for(blocks.number(), execution, [&](Index block) {
-    likelihood.curve(blocks.first(block), blocks.length(block), state.row(blocks.first(block)));
+    likelihood.curvature(blocks.first(block), blocks.length(block), state.row(blocks.first(block)));
   });
   return state;
 }
@@ -59,7 +62,7 @@ std::unique_ptr<Likelihood> masked(const CrossValidation& cv, Index fold, bool h
     rows.push_back(i);
     factors.push_back((cv.folds().of_row[static_cast<std::size_t>(i)] == fold) == held_out ? 1.0 : 0.0);
   }
-  return cv.likelihood().gather(rows, factors);
+  return cv.likelihood().subset(rows, factors);
 }
 
 /// Takes down how a fit or a system went.
@@ -134,32 +137,30 @@ void put_known(WeightSpace<T>&, const Matrix<double>&, Buffer<double>&) {}
 }  // namespace
 
 template <class T>
-FoldFits<T>::FoldFits(const CrossValidation& cv, const Candidate& candidate, const CriterionSettings& settings,
-                      KernelMatrices* kernels, LinearParts<T>& linear, State state, const InnerState& before,
-                      InnerState& after, Criterion& out, const Execution& execution)
+FoldFits<T>::FoldFits(const CrossValidation& cv, const Prior& prior, const CriterionSettings& settings,
+                      LinearParts<T>& linear, Space space, const WarmStart& before, WarmStart& after, Criterion& out,
+                      const Execution& execution)
     : cv_(cv),
-      candidate_(candidate),
+      prior_(prior),
       settings_(settings),
-      kernels_(kernels),
       linear_(linear),
-      state_(state),
+      space_(space),
       fits_(before.fits, after.fits),
       adjoints_(before.adjoints, after.adjoints),
       out_(out),
       execution_(execution),
       rows_(cv.likelihood().rows()),
-      classes_(cv.likelihood().classes()) {}
+      classes_(cv.likelihood().outputs()) {}
 
 template <class T>
 Problem FoldFits<T>::make_problem(const Coupling& coupling, Index copies) const {
   Problem problem;
   problem.X = cv_.inputs();
   problem.likelihood = &cv_.likelihood();
-  problem.coupling = &coupling;
-  problem.sigma2 = candidate_.sigma2;
-  problem.kernels = kernels_;
-  for (Index k = 0; k < copies; ++k)
-    problem.kernel_of.insert(problem.kernel_of.end(), candidate_.kernel_of.begin(), candidate_.kernel_of.end());
+  problem.prior = prior_;
+  problem.prior.coupling = &coupling;
+  for (Index k = 1; k < copies; ++k)
+    problem.prior.kernel_of.insert(problem.prior.kernel_of.end(), prior_.kernel_of.begin(), prior_.kernel_of.end());
   return problem;
 }
 
@@ -168,7 +169,7 @@ MinimizeSettings FoldFits<T>::minimize_settings(const Problem& problem, double t
   MinimizeSettings settings;
   settings.tolerance = tolerance;
   settings.max_iterations = settings_.max_iterations;
-  settings.history = choose_history(problem, state_);
+  settings.history = choose_history(problem, space_);
   return settings;
 }
 
@@ -207,37 +208,56 @@ void FoldFits<T>::merge(const FoldOutcome& outcome) {
 
 template <class T>
 std::vector<Operator<T>*> FoldFits<T>::whole_operators() {
-  if (kernels_ == nullptr) {
+  if (prior_.kernels == nullptr) {
     if (linear_.whole == nullptr)
       linear_.whole = make_linear<T>(cv_.inputs(), 1.0, LinearAlgorithm::automatic, execution_);
     return {linear_.whole.get()};
   }
   std::vector<Operator<T>*> out;
-  for (const auto& each : kernels_->template operators<T>(execution_)) out.push_back(each.get());
+  for (const auto& each : prior_.kernels->template operators<T>(execution_)) out.push_back(each.get());
   return out;
 }
 
 template <class T>
-std::vector<Operator<T>*> FoldFits<T>::part_operators(Index fold, const std::vector<Index>& rows) {
-  if (kernels_ != nullptr) {
-    kernels_->select(rows, execution_);
-    return whole_operators();
+FoldRows<T> FoldFits<T>::operators_of(Index fold) {
+  FoldRows<T> out;
+  out.in = cv_.folds().trained(fold);
+  out.held_out = cv_.folds().held_out(fold);
+  if (prior_.kernels == nullptr) {
+    out.places_in = out.in;
+    out.places_out = out.held_out;
+    out.whole = whole_operators();
+    linear_.part.resize(static_cast<std::size_t>(cv_.folds().count));
+    auto& part = linear_.part[static_cast<std::size_t>(fold)];
+    if (part == nullptr) part = linear_.whole->subset(out.in, execution_);
+    out.part = {part.get()};
+    return out;
   }
-  linear_.part.resize(static_cast<std::size_t>(cv_.folds().count));
-  auto& part = linear_.part[static_cast<std::size_t>(fold)];
-  if (part == nullptr) {
-    part = make_linear<T>(cv_.inputs(), 1.0, LinearAlgorithm::automatic, execution_);
-    part->select(rows, execution_);
+  // The rows of the fold come first among all, so that stored matrices, once they have them in front, serve both.
+  std::vector<Index> all = out.in;
+  all.insert(all.end(), out.held_out.begin(), out.held_out.end());
+  out.places_in.resize(out.in.size());
+  out.places_out.resize(out.held_out.size());
+  std::iota(out.places_in.begin(), out.places_in.end(), Index(0));
+  std::iota(out.places_out.begin(), out.places_out.end(), static_cast<Index>(out.in.size()));
+  for (auto& each : prior_.kernels->template subset<T>(out.in, execution_)) {
+    out.part.push_back(each.get());
+    out.views.push_back(std::move(each));
   }
-  return {part.get()};
+  for (auto& each : prior_.kernels->template subset<T>(all, execution_)) {
+    out.whole.push_back(each.get());
+    out.views.push_back(std::move(each));
+  }
+  return out;
 }
 
 /// K S on all rows.
 template <class T>
-Matrix<double> FoldFits<T>::product(const Problem& problem, const Matrix<double>& S, FoldOutcome& outcome) {
+Matrix<double> FoldFits<T>::product(const Problem& problem, const std::vector<Operator<T>*>& operators,
+                                    const Matrix<double>& S, FoldOutcome& outcome) {
   Buffer<T> from(static_cast<std::size_t>(S.size())), to(from.size());
   convert(S.data(), from.data(), S.size(), execution_);
-  KernelProduct<T>(problem, whole_operators()).apply(from.data(), to.data(), execution_);
+  KernelProduct<T>(problem, operators).apply(from.data(), to.data(), execution_);
   ++outcome.counters.products;
   Matrix<double> out(S.rows(), S.cols());
   convert(to.data(), out.data(), S.size(), execution_);
@@ -245,8 +265,8 @@ Matrix<double> FoldFits<T>::product(const Problem& problem, const Matrix<double>
 }
 
 template <class T>
-template <class Space>
-void FoldFits<T>::fit(Space& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
+template <class AnySpace>
+void FoldFits<T>::fit(AnySpace& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
                       const Execution& execution) const {
   const Stopwatch watch(outcome.fit_seconds);
   if (!before.empty()) {
@@ -258,8 +278,8 @@ void FoldFits<T>::fit(Space& space, const Problem& problem, const Buffer<double>
 }
 
 template <class T>
-template <class Space>
-void FoldFits<T>::solve(Space& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
+template <class AnySpace>
+void FoldFits<T>::solve(AnySpace& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
                         const Execution& execution) const {
   const Stopwatch watch(outcome.adjoint_seconds);
   if (before.empty()) {
@@ -274,8 +294,8 @@ void FoldFits<T>::solve(Space& space, const Problem& problem, const Buffer<doubl
 }
 
 template <class T>
-template <class Space>
-void FoldFits<T>::fit_and_solve(Space& space, Problem& problem, Index fold, const Buffer<double>& fit_before,
+template <class AnySpace>
+void FoldFits<T>::fit_and_solve(AnySpace& space, Problem& problem, Index fold, const Buffer<double>& fit_before,
                                 Buffer<double> adjoint_before, FoldOutcome& outcome, const Execution& execution) const {
   const Likelihood& trained = *problem.likelihood;
   fit(space, problem, fit_before, outcome, execution);
@@ -292,7 +312,7 @@ void FoldFits<T>::fit_and_solve(Space& space, Problem& problem, Index fold, cons
   solve(space, problem, adjoint_before, outcome, execution);
   problem.likelihood = &trained;
   outcome.value -= inner(space, outcome.fit, execution) + inner_product(space.predictors(), residual, execution);
-  if (!problem.coupling->scales_factors()) {
+  if (!problem.prior.coupling->scales_factors()) {
     Matrix<double> f = space.predictors();
     to_minus_hessian_product(trained, state, f, execution);
     axpy(1.0, c.data(), f.data(), c.size(), execution);
@@ -304,21 +324,21 @@ void FoldFits<T>::fit_and_solve(Space& space, Problem& problem, Index fold, cons
 template <class T>
 double FoldFits<T>::bytes() const {
   // The point, its image, state, residuals, c and the last points, and the vectors of L-BFGS with their images.
-  const Problem problem = make_problem(*candidate_.coupling, 1);
-  const double vectors = state_ == State::weights ? 1.0 : 2.0 * lbfgs_slots(choose_history(problem, state_)) + 4.0;
+  const Problem problem = make_problem(*prior_.coupling, 1);
+  const double vectors = space_ == Space::weights ? 1.0 : 2.0 * lbfgs_slots(choose_history(problem, space_)) + 4.0;
   return static_cast<double>(rows_ * classes_) * (8.0 * sizeof(double) + vectors * sizeof(T));
 }
 
 template <class T>
 void FoldFits<T>::stacked(Index first_fold, Index count) {
-  const Coupling& coupling = *candidate_.coupling;
-  if (state_ == State::weights) {
+  const Coupling& coupling = *prior_.coupling;
+  if (space_ == Space::weights) {
     const auto trained = masked(cv_, first_fold, false);
     Problem problem = make_problem(coupling, 1);
     problem.likelihood = trained.get();
     if (linear_.features == nullptr) linear_.features = make_linear_features<T>(cv_.inputs(), 1.0, execution_);
     FoldOutcome outcome;
-    WeightSpace<T> space(problem, *linear_.features, lbfgs_slots(choose_history(problem, state_)), execution_,
+    WeightSpace<T> space(problem, *linear_.features, lbfgs_slots(choose_history(problem, space_)), execution_,
                          outcome.counters);
     const Index size = point_size(space);
     fit_and_solve(space, problem, first_fold, fits_.next(size), adjoints_.next(size), outcome, execution_);
@@ -343,7 +363,7 @@ void FoldFits<T>::stacked(Index first_fold, Index count) {
         Problem problem = make_problem(coupling, 1);
         problem.likelihood = trained.get();
         FoldOutcome& outcome = outcomes[static_cast<std::size_t>(k)];
-        CoefficientSpace<T> space(problem, lockstep.operators_of(k), lbfgs_slots(choose_history(problem, state_)),
+        CoefficientSpace<T> space(problem, lockstep.operators_of(k), lbfgs_slots(choose_history(problem, space_)),
                                   alone, outcome.counters);
         fit_and_solve(space, problem, first_fold + k, fits_.next(size, k), adjoints_.next(size, k), outcome, alone);
       },
@@ -355,7 +375,7 @@ void FoldFits<T>::stacked(Index first_fold, Index count) {
     const bool scales = coupling.scales_factors();
     const auto alpha = scales ? &FoldOutcome::fit : &FoldOutcome::alpha;
     const auto f = scales ? &FoldOutcome::adjoint : &FoldOutcome::f;
-    add_gradient(problem, coupling, operators, side_by_side(outcomes, rows_, classes_, alpha),
+    add_gradient(problem.prior, coupling, operators, side_by_side(outcomes, rows_, classes_, alpha),
                  side_by_side(outcomes, rows_, classes_, f), settings_.kernel_gradient, out_, execution_);
     out_.products += static_cast<int>(count);
   }
@@ -364,45 +384,30 @@ void FoldFits<T>::stacked(Index first_fold, Index count) {
 
 template <class T>
 void FoldFits<T>::shuffled(Index fold) {
-  const std::vector<Index> in = cv_.folds().trained(fold);
-  const std::vector<Index> out = cv_.folds().held_out(fold);
-  const auto trained = cv_.likelihood().gather(in, std::vector<double>(in.size(), 1.0));
-  const auto held_out = cv_.likelihood().gather(out, std::vector<double>(out.size(), 1.0));
-  const Problem whole = make_problem(*candidate_.coupling, 1);
+  const FoldRows<T> rows = operators_of(fold);
+  const auto trained = cv_.likelihood().subset(rows.in, std::vector<double>(rows.in.size(), 1.0));
+  const auto held_out = cv_.likelihood().subset(rows.held_out, std::vector<double>(rows.held_out.size(), 1.0));
+  const auto count_in = static_cast<Index>(rows.in.size());
+  const Problem whole = make_problem(*prior_.coupling, 1);
   Problem problem = whole;
   problem.likelihood = trained.get();
   FoldOutcome outcome;
 
-  // Kernel matrices keep the rows of the fold in front, where they serve alone; the linear kernel has a second
-  // operator.
-  std::vector<Index> all = in;
-  std::vector<Index> places_in = in, places_out = out;
-  if (kernels_ != nullptr) {
-    all.insert(all.end(), out.begin(), out.end());
-    std::iota(places_in.begin(), places_in.end(), Index(0));
-    std::iota(places_out.begin(), places_out.end(), static_cast<Index>(in.size()));
-    whole_operators();
-  }
-  const auto select_all = [&] {
-    if (kernels_ != nullptr) kernels_->select(all, execution_);
-  };
-
-  CoefficientSpace<T> space(problem, part_operators(fold, in), lbfgs_slots(choose_history(problem, state_)), execution_,
+  CoefficientSpace<T> space(problem, rows.part, lbfgs_slots(choose_history(problem, space_)), execution_,
                             outcome.counters);
   const Index size = point_size(space);
   fit(space, problem, fits_.next(size), outcome, execution_);
   Matrix<double> alpha(rows_, classes_);
-  put_rows(as_matrix(outcome.fit, static_cast<Index>(in.size()), classes_), places_in, alpha);
-  select_all();
-  const Matrix<double> u_out = rows_of(product(whole, alpha, outcome), places_out);
+  put_rows(as_matrix(outcome.fit, count_in, classes_), rows.places_in, alpha);
+  const Matrix<double> u_out = rows_of(product(whole, rows.whole, alpha, outcome), rows.places_out);
   Matrix<double> residual_out = u_out;
   outcome.plain_value = to_residual(*held_out, residual_out, execution_);
   outcome.value = outcome.plain_value;
   if (settings_.gradient) {
     Matrix<double> f(rows_, classes_);
-    put_rows(residual_out, places_out, f);
-    const Matrix<double> image = product(whole, f, outcome);
-    const Matrix<double> offset = rows_of(image, places_in);
+    put_rows(residual_out, rows.places_out, f);
+    const Matrix<double> image = product(whole, rows.whole, f, outcome);
+    const Matrix<double> offset = rows_of(image, rows.places_in);
     Matrix<double> residual = space.predictors();
     to_residual(*trained, residual, execution_);
     const Matrix<double> state = curved(*trained, space.predictors(), execution_);
@@ -410,27 +415,25 @@ void FoldFits<T>::shuffled(Index fold) {
     to_minus_hessian_product(*trained, state, c, execution_);
     // The system of all rows, with its solution at the held-out ones put in: the constant makes the values the same.
     const double constant = -0.5 * inner_product(offset, c, execution_) -
-                            0.5 * inner_product(residual_out, rows_of(image, places_out), execution_);
+                            0.5 * inner_product(residual_out, rows_of(image, rows.places_out), execution_);
     const QuadraticLikelihood quadratic(*trained, state, c, constant);
     problem.likelihood = &quadratic;
-    part_operators(fold, in);
     solve(space, problem, adjoints_.next(size), outcome, execution_);
     // f . K (alpha + r), with the held-out part of f: that of K f is in `offset`.
     outcome.value -= inner(space, outcome.fit, execution_) + inner_product(residual_out, u_out, execution_) +
                      inner_product(space.predictors(), residual, execution_) +
                      inner_product(offset, residual, execution_);
-    if (problem.coupling->scales_factors()) {
-      put_rows(as_matrix(outcome.adjoint, static_cast<Index>(in.size()), classes_), places_in, f);
+    if (problem.prior.coupling->scales_factors()) {
+      put_rows(as_matrix(outcome.adjoint, count_in, classes_), rows.places_in, f);
     } else {
       Matrix<double> f_in = offset;
       axpy(1.0, space.predictors().data(), f_in.data(), f_in.size(), execution_);
       to_minus_hessian_product(*trained, state, f_in, execution_);
-      put_rows(f_in, places_in, f);
-      put_rows(as_matrix(as_buffer(residual, -1.0), residual.rows(), classes_), places_in, alpha);
+      put_rows(f_in, rows.places_in, f);
+      put_rows(as_matrix(as_buffer(residual, -1.0), residual.rows(), classes_), rows.places_in, alpha);
     }
     const Stopwatch watch(out_.gradient_seconds);
-    select_all();
-    add_gradient(whole, *candidate_.coupling, whole_operators(), alpha, f, settings_.kernel_gradient, out_, execution_);
+    add_gradient(whole.prior, *prior_.coupling, rows.whole, alpha, f, settings_.kernel_gradient, out_, execution_);
     ++outcome.counters.products;
   }
   merge(outcome);
@@ -440,7 +443,7 @@ template <class T>
 void FoldFits<T>::exact(Index fold) {
   const auto trained = masked(cv_, fold, false);
   const auto held_out = masked(cv_, fold, true);
-  Problem problem = make_problem(*candidate_.coupling, 1);
+  Problem problem = make_problem(*prior_.coupling, 1);
   problem.likelihood = trained.get();
   FoldOutcome outcome;
   const std::vector<Operator<T>*> operators = whole_operators();
@@ -473,7 +476,7 @@ void FoldFits<T>::exact(Index fold) {
     outcome.value -=
         dot(outcome.fit.data(), image.data(), image.size(), execution_) + inner_product(image, residual, execution_);
     const Stopwatch watch(out_.gradient_seconds);
-    add_gradient(problem, *candidate_.coupling, operators, as_matrix(outcome.fit, rows_, classes_), f,
+    add_gradient(problem.prior, *prior_.coupling, operators, as_matrix(outcome.fit, rows_, classes_), f,
                  settings_.kernel_gradient, out_, execution_);
     ++outcome.counters.products;
   }

@@ -6,7 +6,7 @@
 
 namespace taxolearn {
 
-/// Hands out the points of the last inner state one after the other, and takes down the new ones.
+/// Hands out the points of the last evaluation one after the other, and takes down the new ones.
 class StateTape {
  public:
   StateTape(const Buffer<float>& before, Buffer<float>& after) : before_(before), after_(after) {}
@@ -40,16 +40,25 @@ struct FoldOutcome {
   int iterations = 0;
   double fit_seconds = 0.0;
   double adjoint_seconds = 0.0;
-  Result counters;
+  FitResult counters;
+};
+
+/// The rows that a fold is trained on and those that it holds out, with operators of the first and of both.
+template <class T>
+struct FoldRows {
+  std::vector<Index> in, held_out;           ///< rows of the inputs
+  std::vector<Index> places_in, places_out;  ///< of these among the rows of `whole`
+  std::vector<Operator<T>*> part;            ///< of the rows trained on, one per kernel
+  std::vector<Operator<T>*> whole;           ///< of all rows
+  Operators<T> views;                        ///< those that belong to nobody else
 };
 
 /// One evaluation with products in precision T, fold by fold or some folds at a time.
 template <class T>
 class FoldFits {
  public:
-  FoldFits(const CrossValidation& cv, const Candidate& candidate, const CriterionSettings& settings,
-           KernelMatrices* kernels, LinearParts<T>& linear, State state, const InnerState& before, InnerState& after,
-           Criterion& out, const Execution& execution);
+  FoldFits(const CrossValidation& cv, const Prior& prior, const CriterionSettings& settings, LinearParts<T>& linear,
+           Space space, const WarmStart& before, WarmStart& after, Criterion& out, const Execution& execution);
 
   /// Some folds in lockstep, on all rows. In the space of weights one only.
   void stacked(Index first_fold, Index count);
@@ -68,30 +77,30 @@ class FoldFits {
   MinimizeSettings minimize_settings(const Problem& problem, double tolerance) const;
   Report report(FoldOutcome& outcome, const Execution& execution) const;
   std::vector<Operator<T>*> whole_operators();
-  std::vector<Operator<T>*> part_operators(Index fold, const std::vector<Index>& rows);
-  Matrix<double> product(const Problem& problem, const Matrix<double>& S, FoldOutcome& outcome);
+  FoldRows<T> operators_of(Index fold);
+  Matrix<double> product(const Problem& problem, const std::vector<Operator<T>*>& operators, const Matrix<double>& S,
+                         FoldOutcome& outcome);
 
-  template <class Space>
-  void fit(Space& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
+  template <class AnySpace>
+  void fit(AnySpace& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
            const Execution& execution) const;
-  template <class Space>
-  void solve(Space& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
+  template <class AnySpace>
+  void solve(AnySpace& space, const Problem& problem, const Buffer<double>& before, FoldOutcome& outcome,
              const Execution& execution) const;
 
   /// Both, on all rows.
-  template <class Space>
-  void fit_and_solve(Space& space, Problem& problem, Index fold, const Buffer<double>& fit_before,
+  template <class AnySpace>
+  void fit_and_solve(AnySpace& space, Problem& problem, Index fold, const Buffer<double>& fit_before,
                      Buffer<double> adjoint_before, FoldOutcome& outcome, const Execution& execution) const;
 
   /// Adds a fold to the criterion, all but its gradient.
   void merge(const FoldOutcome& outcome);
 
   const CrossValidation& cv_;
-  const Candidate& candidate_;
+  const Prior& prior_;
   const CriterionSettings& settings_;
-  KernelMatrices* kernels_;
   LinearParts<T>& linear_;
-  State state_;
+  Space space_;
   StateTape fits_, adjoints_;
   Criterion& out_;
   Execution execution_;

@@ -36,9 +36,9 @@ void add(const std::vector<double>& from, std::vector<double>& to) {
 
 /// One kernel for all: with H = M f, the derivatives by G's parameters are those of tr(alpha G H^T).
 template <class T>
-void add_shared(const Problem& problem, Operator<T>& op, const Matrix<double>& alpha, const Matrix<double>& f,
+void add_shared(const Prior& prior, Operator<T>& op, const Matrix<double>& alpha, const Matrix<double>& f,
                 bool kernel_gradient, Criterion& out, const Execution& execution) {
-  const Coupling& coupling = *problem.coupling;
+  const Coupling& coupling = *prior.coupling;
   const Matrix<T> F = rounded<T>(f, execution);
   Matrix<T> images(f.rows(), f.cols());
   op.apply(F.view(), images.view(), nullptr, execution);
@@ -50,7 +50,7 @@ void add_shared(const Problem& problem, Operator<T>& op, const Matrix<double>& a
       coupling.bilinear_grad(number, alpha.row(i), some.data(), gradient);
     }
   });
-  if (!kernel_gradient || problem.kernels == nullptr) return;
+  if (!kernel_gradient || prior.kernels == nullptr) return;
   Matrix<T> E = rounded<T>(alpha, execution);
   const Blocks blocks(E.rows(), std::max<Index>(1, vector_block / E.cols()));
   parallel_for(blocks.number(), execution,
@@ -62,10 +62,10 @@ void add_shared(const Problem& problem, Operator<T>& op, const Matrix<double>& a
 
 /// Kernels of their own: every column of R meets its kernel.
 template <class T>
-void add_own(const Problem& problem, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
+void add_own(const Prior& prior, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
              const Matrix<double>& alpha, const Matrix<double>& f, bool kernel_gradient, Criterion& out,
              const Execution& execution) {
-  const KernelColumns columns(problem.kernel_of, static_cast<Index>(operators.size()));
+  const KernelColumns columns(prior.kernel_of, static_cast<Index>(operators.size()));
   const Index n = f.rows();
   const Index width = columns.size();
   Matrix<T> E(n, width), F(n, width), images(n, width);
@@ -75,9 +75,9 @@ void add_own(const Problem& problem, const Coupling& coupling, const std::vector
     const Index first = blocks.first(block);
     const Index count = blocks.length(block);
     scratch.resize(static_cast<std::size_t>(count * width));
-    to_kernel_columns(problem.coupling, columns, count, alpha.row(first), scratch.data());
+    to_kernel_columns(prior.coupling, columns, count, alpha.row(first), scratch.data());
     convert_block(scratch.data(), E.row(first), count * width);
-    to_kernel_columns(problem.coupling, columns, count, f.row(first), scratch.data());
+    to_kernel_columns(prior.coupling, columns, count, f.row(first), scratch.data());
     convert_block(scratch.data(), F.row(first), count * width);
   });
   const auto part = [&](Matrix<T>& matrix, std::size_t l) {
@@ -109,17 +109,17 @@ void add_own(const Problem& problem, const Coupling& coupling, const std::vector
 }  // namespace
 
 template <class T>
-void add_gradient(const Problem& problem, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
+void add_gradient(const Prior& prior, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
                   const Matrix<double>& alpha, const Matrix<double>& f, bool kernel_gradient, Criterion& out,
                   const Execution& execution) {
   std::vector<double> left(static_cast<std::size_t>(f.cols())), right(left.size());
   column_sums(alpha.view(), left.data(), execution);
   column_sums(f.view(), right.data(), execution);
-  out.sigma2_gradient += problem.sigma2 * dot_block(left.data(), right.data(), f.cols());
-  if (problem.kernel_of.empty()) {
-    add_shared(problem, *operators.front(), alpha, f, kernel_gradient, out, execution);
+  out.intercept_variance_gradient += prior.intercept_variance * dot_block(left.data(), right.data(), f.cols());
+  if (prior.kernel_of.empty()) {
+    add_shared(prior, *operators.front(), alpha, f, kernel_gradient, out, execution);
   } else {
-    add_own(problem, coupling, operators, alpha, f, kernel_gradient, out, execution);
+    add_own(prior, coupling, operators, alpha, f, kernel_gradient, out, execution);
   }
 }
 
@@ -128,7 +128,7 @@ void add_gradient(const Coupling& coupling, const Buffer<double>& point, const B
   const Index factors = coupling.factors();
   const Index rows = (static_cast<Index>(point.size()) - coupling.classes()) / factors;
   const Index last = rows * factors;
-  out.sigma2_gradient += dot_block(point.data() + last, adjoint.data() + last, coupling.classes());
+  out.intercept_variance_gradient += dot_block(point.data() + last, adjoint.data() + last, coupling.classes());
   if (!coupling.scales_factors()) return;
   sum_over_rows(rows, out.function_gradient, execution, [&](Index first, Index count, double* gradient) {
     for (Index i = first; i < first + count; ++i) {
@@ -157,10 +157,10 @@ void add_gradient(const Coupling& coupling, FeatureOperator<T>& features, const 
   });
 }
 
-template void add_gradient(const Problem&, const Coupling&, const std::vector<Operator<float>*>&, const Matrix<double>&,
+template void add_gradient(const Prior&, const Coupling&, const std::vector<Operator<float>*>&, const Matrix<double>&,
                            const Matrix<double>&, bool, Criterion&, const Execution&);
-template void add_gradient(const Problem&, const Coupling&, const std::vector<Operator<double>*>&,
-                           const Matrix<double>&, const Matrix<double>&, bool, Criterion&, const Execution&);
+template void add_gradient(const Prior&, const Coupling&, const std::vector<Operator<double>*>&, const Matrix<double>&,
+                           const Matrix<double>&, bool, Criterion&, const Execution&);
 template void add_gradient(const Coupling&, FeatureOperator<float>&, const Matrix<double>&, const Matrix<double>&,
                            Criterion&, const Execution&);
 template void add_gradient(const Coupling&, FeatureOperator<double>&, const Matrix<double>&, const Matrix<double>&,

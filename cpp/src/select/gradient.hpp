@@ -3,18 +3,18 @@
 
 #include <vector>
 
-#include "taxolearn/fit/problem.hpp"
+#include "taxolearn/fit/prior.hpp"
 #include "taxolearn/operators/operator.hpp"
 #include "taxolearn/select/criterion.hpp"
 
 namespace taxolearn {
 
-/// Adds the derivatives to `out`, for coefficients alpha and f (n x copies C) of some folds. The problem has replicated
+/// Adds the derivatives to `out`, for coefficients alpha and f (n x copies C) of some folds. The prior has replicated
 /// parts; `coupling` is the one behind them. Fits find coefficients up to what K does not see. Where parameters turn
 /// the factors instead of scaling them, dK may see it: then alpha and f must be those that the predictors ask for,
 /// alpha = -r and f = c - H K f.
 template <class T>
-void add_gradient(const Problem& problem, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
+void add_gradient(const Prior& prior, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
                   const Matrix<double>& alpha, const Matrix<double>& f, bool kernel_gradient, Criterion& out,
                   const Execution& execution);
 

@@ -26,7 +26,10 @@ class Lockstep<T>::Proxy final : public Operator<T> {
   void diag(double* out) const override { inner().diag(out); }
   Index parameters() const override { return inner().parameters(); }
   void bilinear_grad(DenseView<const T>, DenseView<const T>, double*, const Execution&) override { refuse(); }
-  void select(const std::vector<Index>&, const Execution&) override { refuse(); }
+  std::unique_ptr<Operator<T>> subset(const std::vector<Index>&, const Execution&) override {
+    refuse();
+    return nullptr;
+  }
   std::string algorithm() const override { return inner().algorithm(); }
 
  private:

@@ -15,7 +15,6 @@ namespace {
 
 constexpr Index tile = 128;            // of the Cholesky factorization
 constexpr Index inverse_columns = 32;  // of an inverse, solved for together
-constexpr double sum_tolerance = 1e-6;
 
 /// A = L L^T, in place and by tiles, so that the threads share the work and the monitor is asked often. Reads and
 /// writes the lower triangle and the tiles on the diagonal. False if A is not positive definite.
@@ -78,56 +77,76 @@ ExactSystem::ExactSystem(std::vector<DenseView<const double>> matrices, std::vec
   }
 }
 
-void ExactSystem::factor(const double* pi, const double* weights, const Execution& execution) {
+void ExactSystem::prepare(const double* D) {
   const Index n = rows_;
   const Index C = classes();
-  const std::size_t square = static_cast<std::size_t>(n * n);
-  const std::size_t vectors = static_cast<std::size_t>(C * n);
   factored_ = false;
-  inner_.resize(square * static_cast<std::size_t>(C));
-  sum_.resize(square);
-  scratch_.resize(square);
-  root_weight_.resize(static_cast<std::size_t>(n));
-  root_pi_.resize(vectors);
-  vectors_.resize(vectors);
-  products_.resize(vectors);
-  correction_.resize(static_cast<std::size_t>(n));
-
+  inner_.resize(static_cast<std::size_t>(C * n * n));
+  root_D_.resize(static_cast<std::size_t>(C * n));
+  vectors_.resize(static_cast<std::size_t>(C * n));
   for (Index i = 0; i < n; ++i) {
-    const double weight = weights != nullptr ? weights[i] : 1.0;
-    require(std::isfinite(weight) && weight >= 0.0, "weights[", i, "] is ", weight, ", expected a finite number >= 0");
-    double sum = 0.0;
     for (Index c = 0; c < C; ++c) {
-      const double value = pi[i * C + c];
-      require(value >= 0.0, "pi[", i, ", ", c, "] is ", value, ", expected a probability");
-      root_pi_[static_cast<std::size_t>(c * n + i)] = std::sqrt(value);
-      sum += value;
+      const double value = D[i * C + c];
+      require(std::isfinite(value) && value >= 0.0, "D[", i, ", ", c, "] is ", value,
+              ", expected a finite number >= 0");
+      root_D_[static_cast<std::size_t>(c * n + i)] = std::sqrt(value);
     }
-    require(std::abs(sum - 1.0) <= sum_tolerance, "row ", i, " of pi sums to ", sum, ", expected 1");
-    root_weight_[static_cast<std::size_t>(i)] = std::sqrt(weight);
+  }
+}
+
+/// A = the Cholesky factor of A_c.
+void ExactSystem::factor_class(Index c, DenseView<double> A, const Execution& execution) {
+  const Index l = matrix_of_class_[static_cast<std::size_t>(c)];
+  const DenseView<const double>& K = matrices_[static_cast<std::size_t>(l)];
+  const double* const root_D = root_D_.data() + c * rows_;
+  const Blocks blocks(rows_, tile);
+  parallel_for(blocks.number(), execution, [&](Index b) {
+    for (Index i = blocks.first(b); i < blocks.first(b) + blocks.length(b); ++i) {
+      double* const row = A.row(i);
+      for (Index j = 0; j <= i; ++j) row[j] = root_D[i] * K.row(i)[j] * root_D[j];
+      row[i] += 1.0;
+    }
+  });
+  require(factor_in_place(A, execution), "matrix ", l, " (of class ", c,
+          ") is not positive semidefinite or not finite; the exact method needs kernels without negative "
+          "eigenvalues");
+}
+
+void ExactSystem::factor_diagonal(const double* D, const Execution& execution) {
+  prepare(D);
+  for (Index c = 0; c < classes(); ++c) factor_class(c, inner(c), execution);
+  rank_one_ = false;
+  factored_ = true;
+}
+
+void ExactSystem::factor_diagonal_minus_rank_one(const double* D, const Execution& execution) {
+  const Index n = rows_;
+  const Index C = classes();
+  prepare(D);
+  sum_.resize(static_cast<std::size_t>(n * n));
+  scratch_.resize(sum_.size());
+  root_weight_.resize(static_cast<std::size_t>(n));
+  root_pi_.resize(root_D_.size());
+  products_.resize(root_D_.size());
+  correction_.resize(static_cast<std::size_t>(n));
+  for (Index i = 0; i < n; ++i) {
+    double sum = 0.0;
+    for (Index c = 0; c < C; ++c) sum += D[i * C + c];
+    root_weight_[static_cast<std::size_t>(i)] = std::sqrt(sum);
+    // Where nothing counts, any distribution will do.
+    for (Index c = 0; c < C; ++c) {
+      const double pi = sum > 0.0 ? D[i * C + c] / sum : 1.0 / static_cast<double>(C);
+      root_pi_[static_cast<std::size_t>(c * n + i)] = std::sqrt(pi);
+    }
+  }
+
+  const DenseView<double> A(scratch_.data(), n, n);
+  for (Index c = 0; c < C; ++c) {
+    factor_class(c, A, execution);
+    scaled_inverse(A, root_pi_.data() + c * n, inner(c), execution);
   }
 
   const Blocks blocks(n, tile);
-  const DenseView<double> A(scratch_.data(), n, n);
-  for (Index c = 0; c < C; ++c) {
-    const Index l = matrix_of_class_[static_cast<std::size_t>(c)];
-    const DenseView<const double>& K = matrices_[static_cast<std::size_t>(l)];
-    const double* const root_pi = root_pi_.data() + c * n;
-    double* const root_D = correction_.data();
-    for (Index i = 0; i < n; ++i) root_D[i] = root_pi[i] * root_weight_[static_cast<std::size_t>(i)];
-    parallel_for(blocks.number(), execution, [&](Index b) {
-      for (Index i = blocks.first(b); i < blocks.first(b) + blocks.length(b); ++i) {
-        double* row = scratch_.data() + i * n;
-        for (Index j = 0; j <= i; ++j) row[j] = root_D[i] * K.row(i)[j] * root_D[j];
-        row[i] += 1.0;
-      }
-    });
-    require(factor_in_place(A, execution), "matrix ", l, " (of class ", c,
-            ") is not positive semidefinite or not finite; the exact method needs kernels without negative "
-            "eigenvalues");
-    scaled_inverse(A, root_pi, inner(c), execution);
-  }
-
   parallel_for(blocks.number(), execution, [&](Index b) {
     const Index first = blocks.first(b) * n;
     double* const sum = sum_.data() + first;
@@ -137,6 +156,7 @@ void ExactSystem::factor(const double* pi, const double* weights, const Executio
   require(factor_in_place(DenseView<double>(sum_.data(), n, n), execution),
           "the sum over classes is not positive definite to rounding: kernels are too large for the exact method; "
           "choose smaller variances or the iterative method");
+  rank_one_ = true;
   factored_ = true;
 }
 
@@ -151,8 +171,30 @@ void ExactSystem::multiply_inner(const double* vectors, Index stride, double* ou
   });
 }
 
+void ExactSystem::solve_diagonal(const double* g, const double* Kg, double* s, const Execution& execution) {
+  const Index n = rows_;
+  const Index C = classes();
+  parallel_for(C, execution, [&](Index c) {
+    const double* const root_D = root_D_.data() + c * n;
+    const DenseView<double> x(vectors_.data() + c * n, n, 1);
+    for (Index i = 0; i < n; ++i) x.data[i] = root_D[i] * Kg[i * C + c];
+    solve_lower(inner(c), x);
+    solve_lower_transposed(inner(c), x);
+  });
+  for (Index i = 0; i < n; ++i) {
+    for (Index c = 0; c < C; ++c) {
+      const auto place = static_cast<std::size_t>(c * n + i);
+      s[i * C + c] = -g[i * C + c] + root_D_[place] * vectors_[place];
+    }
+  }
+}
+
 void ExactSystem::solve(const double* g, const double* Kg, double* s, const Execution& execution) {
-  require(factored_, "solve() was called before factor()");
+  require(factored_, "solve() was called before one of the factor functions");
+  if (!rank_one_) {
+    solve_diagonal(g, Kg, s, execution);
+    return;
+  }
   const Index n = rows_;
   const Index C = classes();
   const auto at = [n](Index i, Index c) { return static_cast<std::size_t>(c * n + i); };

@@ -18,7 +18,7 @@ PcgResult pcg(const LinearSystem& system, const double* b, double* x, Index size
   double rho_before = 1.0;
   PcgResult result;
   while (true) {
-    if (system.good_enough(r, result.iterations)) {
+    if (system.is_accurate(r, result.iterations)) {
       result.converged = true;
       return result;
     }

@@ -1,127 +1,334 @@
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+_Floats: TypeAlias = npt.NDArray[np.float64]
+_ProgressCallback: TypeAlias = Callable[[int, int, float, float, float], None]
 
 simd_level: str
 
 def available_threads() -> int: ...
 
-class _Linear:
-    def __init__(self, X: Any, variance: float, algorithm: str = "auto", n_threads: int = 1) -> None: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def algorithm(self) -> str: ...
-    @property
-    def parameters(self) -> int: ...
-    def apply(self, S: npt.NDArray[Any], shift: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]: ...
-    def apply_cross(self, X_new: Any, S: npt.NDArray[Any]) -> npt.NDArray[Any]: ...
-    def diag(self) -> npt.NDArray[np.float64]: ...
-    def bilinear_grad(self, E: npt.NDArray[Any], F: npt.NDArray[Any]) -> npt.NDArray[np.float64]: ...
-    def select(self, rows: Sequence[int]) -> None: ...
-
-class LinearSingle(_Linear): ...
-class LinearDouble(_Linear): ...
-
 class Kernel:
     @property
     def parameters(self) -> int: ...
-    def matrix(self, X: Any, Y: Any = None, n_threads: int = 1) -> npt.NDArray[np.float64]: ...
-    def diag(self, X: Any) -> npt.NDArray[np.float64]: ...
-    def gradient(self, X: Any, Q: npt.NDArray[np.float64], n_threads: int = 1) -> npt.NDArray[np.float64]: ...
+    def matrix(self, X: Any, Y: Any = None, n_threads: int = 1) -> _Floats: ...
+    def diag(self, X: Any) -> _Floats: ...
+    def gradient(self, X: Any, Q: _Floats, n_threads: int = 1) -> _Floats: ...
 
 def LinearKernel(variance: float) -> Kernel: ...
-def StationaryKernel(
-    form: str, length_scales: npt.NDArray[np.float64], variance: float, alpha: float = 1.0
-) -> Kernel: ...
+def StationaryKernel(form: str, length_scales: _Floats, variance: float, alpha: float = 1.0) -> Kernel: ...
 def PolynomialKernel(degree: int, scale: float, offset: float, variance: float) -> Kernel: ...
 def CosineKernel(variance: float) -> Kernel: ...
 def PrecomputedKernel(variance: float) -> Kernel: ...
 def SumKernel(kernels: Sequence[Kernel]) -> Kernel: ...
 def ProductKernel(kernels: Sequence[Kernel]) -> Kernel: ...
 
-class _KernelMatrices:
+class Link(enum.Enum):
+    softmax = 0
+    logistic = 1
+    none = 2
+
+class Output(enum.Enum):
+    predictor = 0
+    probability = 1
+    log_probability = 2
+
+class Method(enum.Enum):
+    auto = 0
+    lbfgs = 1
+    ncg = 2
+    newton = 3
+    exact = 4
+
+class Space(enum.Enum):
+    auto = 0
+    coefficients = 1
+    weights = 2
+
+class Precision(enum.Enum):
+    auto = 0
+    single = 1
+    double = 2
+
+class Status(enum.Enum):
+    converged = 0
+    max_iter = 1
+    stalled = 2
+
+class KernelAlgorithm(enum.Enum):
+    auto = 0
+    gram = 1
+    tiled = 2
+    low_rank = 3
+
+class Strategy(enum.Enum):
+    auto = 0
+    stacked = 1
+    shuffled = 2
+
+class Likelihood:
+    @property
+    def rows(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def link(self) -> Link: ...
+
+def Softmax(targets: npt.NDArray[Any], n_outputs: int, sample_weight: _Floats | None = None) -> Likelihood: ...
+def IndependentLogistic(
+    targets: npt.NDArray[Any], n_outputs: int, sample_weight: _Floats | None = None
+) -> Likelihood: ...
+
+class KernelSettings:
     def __init__(
         self,
-        kernels: Sequence[Kernel],
-        X: Any,
-        algorithm: str = "auto",
-        rank: int = 0,
-        rank_tolerance: float = 1e-3,
+        *,
+        algorithm: KernelAlgorithm = ...,
         memory_limit: float = 4e9,
-        n_threads: int = 1,
+        rank: int | None = None,
+        rank_tolerance: float | None = None,
     ) -> None: ...
+    @property
+    def algorithm(self) -> KernelAlgorithm: ...
+    @property
+    def memory_limit(self) -> float: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def rank_tolerance(self) -> float: ...
+
+class FitSettings:
+    def __init__(
+        self,
+        *,
+        method: Method = ...,
+        space: Space = ...,
+        precision: Precision = ...,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        memory_limit: float = 4e9,
+        exact_fallback: bool = True,
+        keep_point: bool = False,
+    ) -> None: ...
+    def __copy__(self) -> FitSettings: ...
+    method: Method
+    space: Space
+    precision: Precision
+    tol: float
+    max_iter: int
+    memory_limit: float
+    exact_fallback: bool
+    keep_point: bool
+
+class CriterionSettings:
+    def __init__(
+        self,
+        *,
+        tol: float = 1e-4,
+        adjoint_tol: float = 1e-4,
+        max_iter: int = 1000,
+        kernel_gradient: bool = True,
+        method: Method = ...,
+        strategy: Strategy = ...,
+        precision: Precision = ...,
+        memory_limit: float = 4e9,
+    ) -> None: ...
+    def __copy__(self) -> CriterionSettings: ...
+    tol: float
+    adjoint_tol: float
+    max_iter: int
+    kernel_gradient: bool
+    method: Method
+    strategy: Strategy
+    precision: Precision
+    memory_limit: float
+
+class Prior:
+    def __init__(
+        self,
+        *,
+        kernels: Sequence[Kernel],
+        kernel_of: Sequence[int] = ...,
+        coupling: Coupling | None = None,
+        intercept_variance: float,
+    ) -> None: ...
+    @property
+    def kernels(self) -> list[Kernel]: ...
+    @property
+    def kernel_of(self) -> list[int]: ...
+    @property
+    def coupling(self) -> Coupling | None: ...
+    @property
+    def intercept_variance(self) -> float: ...
+
+class Timings:
+    @property
+    def setup(self) -> float: ...
+    @property
+    def products(self) -> float: ...
+    @property
+    def likelihood(self) -> float: ...
+    @property
+    def vectors(self) -> float: ...
+    @property
+    def certificate(self) -> float: ...
+    @property
+    def total(self) -> float: ...
+
+class FitPlan:
+    @property
+    def method(self) -> Method: ...
+    @property
+    def space(self) -> Space: ...
+    @property
+    def precision(self) -> Precision: ...
+    @property
+    def reason(self) -> str: ...
+
+class FitResult:
+    @property
+    def status(self) -> Status: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def products(self) -> int: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def relative_gap(self) -> float: ...
+    @property
+    def method(self) -> Method: ...
     @property
     def algorithm(self) -> str: ...
     @property
     def reason(self) -> str: ...
     @property
-    def bytes(self) -> float: ...
+    def space(self) -> Space: ...
     @property
-    def rows(self) -> int: ...
-    def apply(
-        self, S: npt.NDArray[Any], kernel: int = 0, shift: npt.NDArray[Any] | None = None
-    ) -> npt.NDArray[Any]: ...
-    def apply_cross(self, X_new: Any, S: npt.NDArray[Any], kernel: int = 0) -> npt.NDArray[Any]: ...
-    def diag(self, kernel: int = 0) -> npt.NDArray[np.float64]: ...
-    def bilinear_grad(self, E: npt.NDArray[Any], F: npt.NDArray[Any], kernel: int = 0) -> npt.NDArray[np.float64]: ...
-    def select(self, rows: Sequence[int]) -> None: ...
+    def precision(self) -> Precision: ...
+    @property
+    def kernel_bytes(self) -> float: ...
+    @property
+    def ranks(self) -> list[int]: ...
+    @property
+    def timings(self) -> Timings: ...
+    @property
+    def intercepts(self) -> _Floats: ...
+    def take_weights(self) -> _Floats: ...
+    def take_expansions(self) -> list[tuple[list[int], _Floats]]: ...
+    def take_point(self) -> _Floats: ...
 
-class KernelMatricesSingle(_KernelMatrices): ...
-class KernelMatricesDouble(_KernelMatrices): ...
+class FitStart:
+    def __init__(
+        self, *, weights: _Floats | None = None, predictors: _Floats | None = None, point: _Floats | None = None
+    ) -> None: ...
+
+def uses_features(prior: Prior, settings: KernelSettings) -> bool: ...
+def plan(
+    *, X: Any, likelihood: Likelihood, prior: Prior, settings: FitSettings, kernels: KernelSettings = ...
+) -> FitPlan: ...
+def fit(
+    *,
+    X: Any,
+    likelihood: Likelihood,
+    prior: Prior,
+    settings: FitSettings,
+    kernels: KernelSettings = ...,
+    start: FitStart = ...,
+    n_threads: int = 1,
+    progress: _ProgressCallback | None = None,
+) -> FitResult: ...
+def predict_linear(
+    *,
+    X: Any,
+    weights: npt.NDArray[np.float32] | _Floats,
+    intercepts: _Floats,
+    link: Link,
+    output: Output,
+    n_threads: int = 1,
+) -> _Floats: ...
+
+class Term:
+    def __init__(self, *, kernel: Kernel, basis: Any, coefficients: _Floats) -> None: ...
+
+def predict_kernels(
+    *,
+    X: Any,
+    terms: Sequence[Term],
+    kernel_of: Sequence[int] = ...,
+    coupling: Coupling | None = None,
+    intercepts: _Floats,
+    link: Link,
+    output: Output,
+    n_threads: int = 1,
+) -> _Floats: ...
+
+class Criterion:
+    @property
+    def value(self) -> float: ...
+    @property
+    def plain_value(self) -> float: ...
+    @property
+    def kernel_gradient(self) -> list[_Floats]: ...
+    @property
+    def function_gradient(self) -> _Floats: ...
+    @property
+    def intercept_variance_gradient(self) -> float: ...
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def adjoint_gap(self) -> float: ...
+    @property
+    def products(self) -> int: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def strategy(self) -> Strategy: ...
+    @property
+    def fit_seconds(self) -> float: ...
+    @property
+    def adjoint_seconds(self) -> float: ...
+    @property
+    def gradient_seconds(self) -> float: ...
+    @property
+    def total_seconds(self) -> float: ...
+    @property
+    def counters(self) -> FitResult: ...
+
+class WarmStart:
+    def __init__(self, fits: npt.NDArray[Any], adjoints: npt.NDArray[Any]) -> None: ...
+    @property
+    def fits(self) -> npt.NDArray[np.float32]: ...
+    @property
+    def adjoints(self) -> npt.NDArray[np.float32]: ...
 
 class CrossValidation:
     def __init__(
         self,
         *,
         X: Any,
-        targets: npt.NDArray[Any],
-        n_classes: int,
-        sample_weight: npt.NDArray[np.float64] | None = None,
+        likelihood: Likelihood,
         fold_of: npt.NDArray[np.int32] | list[int],
         n_folds: int,
         n_threads: int = 1,
     ) -> None: ...
     def evaluate(
         self,
-        *,
-        kernels: list[Kernel],
-        kernel_of: list[int] = ...,
-        coupling: Coupling,
-        sigma2: float,
-        tol: float = 1e-4,
-        adjoint_tol: float = 1e-4,
-        max_iter: int = 1000,
-        gradient: bool = True,
-        kernel_gradient: bool = True,
-        method: str = "lbfgs",
-        strategy: str = "auto",
-        precision: str = "auto",
-        state: str = "auto",
-        algorithm: str = "auto",
-        memory_limit: float = 4e9,
-        rank: int = 0,
-        rank_tolerance: float = 1e-3,
-        progress: Callable[[int, int, float, float, float], None] | None = None,
-    ) -> dict[str, Any]: ...
+        prior: Prior,
+        settings: CriterionSettings,
+        kernels: KernelSettings = ...,
+        progress: _ProgressCallback | None = None,
+    ) -> Criterion: ...
     def accept(self) -> None: ...
-    def state(self) -> dict[str, npt.NDArray[np.float32]] | None: ...
-    def set_state(self, state: Mapping[str, npt.NDArray[Any]] | None) -> None: ...
-
-class Softmax:
-    def __init__(
-        self, targets: npt.NDArray[Any], n_classes: int, weights: npt.NDArray[np.float64] | None = None
-    ) -> None: ...
-    def residual(self, u: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]: ...
-    def line(self, u: npt.NDArray[np.float64], du: npt.NDArray[np.float64]) -> tuple[float, float, float]: ...
-    def curve(self, u: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
-    def root(self, state: npt.NDArray[np.float64], x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
-    def root_transposed(
-        self, state: npt.NDArray[np.float64], x: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]: ...
-    def root_diagonal(self, state: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+    warm_start: WarmStart
 
 class Taxonomy:
     def __init__(self, parents: npt.NDArray[np.int64]) -> None: ...
@@ -130,23 +337,23 @@ class Taxonomy:
     @property
     def inner(self) -> int: ...
     def node_probabilities(
-        self, proba: npt.NDArray[np.float64], columns: npt.NDArray[np.int64] | None = None, n_threads: int = 1
-    ) -> npt.NDArray[np.float64]: ...
+        self, proba: _Floats, columns: npt.NDArray[np.int64] | None = None, n_threads: int = 1
+    ) -> _Floats: ...
     def decide(
         self,
-        proba: npt.NDArray[np.float64],
+        proba: _Floats,
         loss: str,
         columns: npt.NDArray[np.int64] | None = None,
-        costs: npt.NDArray[np.float64] | None = None,
+        costs: _Floats | None = None,
         n_threads: int = 1,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+    ) -> tuple[npt.NDArray[np.int64], _Floats]: ...
     def decide_confident(
         self,
-        proba: npt.NDArray[np.float64],
+        proba: _Floats,
         confidence: float,
         columns: npt.NDArray[np.int64] | None = None,
         n_threads: int = 1,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+    ) -> tuple[npt.NDArray[np.int64], _Floats]: ...
 
 class Coupling:
     @property
@@ -156,93 +363,24 @@ class Coupling:
     @property
     def parameters(self) -> int: ...
     def apply(self, S: npt.NDArray[Any], n_threads: int = 1) -> npt.NDArray[Any]: ...
-    def to_factors(self, S: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
-    def from_factors(self, A: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
-    def diag(self) -> npt.NDArray[np.float64]: ...
-    def bilinear_grad(self, E: npt.NDArray[np.float64], H: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+    def to_factors(self, S: _Floats) -> _Floats: ...
+    def from_factors(self, A: _Floats) -> _Floats: ...
+    def diag(self) -> _Floats: ...
+    def bilinear_grad(self, E: _Floats, H: _Floats) -> _Floats: ...
 
 class IndependentCoupling(Coupling):
-    def __init__(self, variances: npt.NDArray[np.float64], groups: npt.NDArray[np.int64] | None = None) -> None: ...
+    def __init__(self, variances: _Floats, groups: npt.NDArray[np.int64] | None = None) -> None: ...
 
 class TreeCoupling(Coupling):
     def __init__(
         self,
         taxonomy: Taxonomy,
-        variances: npt.NDArray[np.float64],
+        variances: _Floats,
         groups: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
 
 class FactorCoupling(Coupling):
-    def __init__(self, base: Coupling | None, loadings: npt.NDArray[np.float64]) -> None: ...
-
-def fit_linear(
-    *,
-    X: Any,
-    targets: npt.NDArray[Any],
-    n_classes: int,
-    sample_weight: npt.NDArray[np.float64] | None = None,
-    coupling: Coupling | None = None,
-    variance: float,
-    sigma2: float,
-    method: str = "lbfgs",
-    state: str = "auto",
-    precision: str = "auto",
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    history: int = 0,
-    start_weights: npt.NDArray[np.float64] | None = None,
-    start_point: npt.NDArray[np.float64] | None = None,
-    keep_point: bool = False,
-    n_threads: int = 1,
-    progress: Callable[[int, int, float, float, float], None] | None = None,
-) -> dict[str, Any]: ...
-def predict_linear(
-    *,
-    X: Any,
-    weights: npt.NDArray[np.float32] | npt.NDArray[np.float64],
-    intercepts: npt.NDArray[np.float64],
-    output: str = "predictor",
-    n_threads: int = 1,
-) -> npt.NDArray[np.float64]: ...
-def fit_kernels(
-    *,
-    kernels: Sequence[Kernel],
-    kernel_of: Sequence[int] = (),
-    X: Any,
-    targets: npt.NDArray[Any],
-    n_classes: int,
-    sample_weight: npt.NDArray[np.float64] | None = None,
-    coupling: Coupling | None = None,
-    sigma2: float,
-    method: str = "lbfgs",
-    state: str = "auto",
-    precision: str = "auto",
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    history: int = 0,
-    algorithm: str = "auto",
-    memory_limit: float = 4e9,
-    rank: int = 0,
-    rank_tolerance: float = 1e-3,
-    start_predictors: npt.NDArray[np.float64] | None = None,
-    start_point: npt.NDArray[np.float64] | None = None,
-    keep_point: bool = False,
-    n_threads: int = 1,
-    progress: Callable[[int, int, float, float, float], None] | None = None,
-) -> dict[str, Any]: ...
-def predict_kernels(
-    *,
-    kernels: Sequence[Kernel],
-    bases: Sequence[Any],
-    coefficients: Sequence[npt.NDArray[np.float64]],
-    kernel_of: Sequence[int] = (),
-    coupling: Coupling | None = None,
-    X: Any,
-    intercepts: npt.NDArray[np.float64],
-    n_classes: int,
-    output: str = "predictor",
-    n_threads: int = 1,
-) -> npt.NDArray[np.float64]: ...
+    def __init__(self, base: Coupling | None, loadings: _Floats) -> None: ...
 
 class Vocabulary:
     def __init__(self, terms: Sequence[bytes]) -> None: ...

@@ -3,17 +3,37 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["BAD_DATA", "BAD_MODEL", "INTERRUPTED", "SYSTEM", "USAGE", "CommandError", "writing"]
+__all__ = [
+    "BAD_DATA",
+    "BAD_MODEL",
+    "BROKEN_PIPE",
+    "CODES",
+    "INTERRUPTED",
+    "SYSTEM",
+    "USAGE",
+    "CommandError",
+    "writing",
+]
 
 USAGE = 2  # the arguments do not fit together, or not to the model
 BAD_DATA = 3  # a data file or a taxonomy is malformed
 BAD_MODEL = 4  # a model file cannot be used
 SYSTEM = 5  # a file cannot be read or written
 INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+CODES = {
+    0: "done",
+    USAGE: "wrong usage",
+    BAD_DATA: "a data file is malformed",
+    BAD_MODEL: "a model file cannot be used",
+    SYSTEM: "a file cannot be read or written",
+    INTERRUPTED: "interrupted",
+}
 
 
 class CommandError(Exception):
-    """An error to be told in one line.
+    """An error that is printed in one line.
 
     Parameters
     ----------
@@ -30,7 +50,7 @@ class CommandError(Exception):
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Errors of the system as errors of commands, with the name of the file."""
+    """Turn errors of the system into errors of commands that name the file."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Data files as the commands read them: tables in chunks, matrices whole, always with their labels if there are any."""
+"""Data files as the commands read them: tables in chunks, matrices whole, with labels where there are any."""
 
 from __future__ import annotations
 
@@ -11,28 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from taxolearn import datasets
 from taxolearn.cli.errors import BAD_DATA, BAD_MODEL, SYSTEM, USAGE, CommandError
+from taxolearn.cli.options import character, option
 from taxolearn.features.tables import CellError
-from taxolearn.readers.tables import FORMATS as TABLES
-from taxolearn.readers.tables import Chunk, format_of, read_chunks
+from taxolearn.readers.formats import FORMATS, LINES, MATRICES, TABLES, format_of, read_matrix
+from taxolearn.readers.tables import CHUNK_ROWS, Chunk, read_chunks
 
 __all__ = [
-    "ALL_FORMATS",
-    "MATRICES",
-    "TABLES",
     "Batch",
     "DataFile",
     "Schema",
+    "labels_like",
     "read_batches",
     "read_whole",
     "reading",
 ]
 
-MATRICES = ("svmlight", "lshtc", "arff", "npz")
-ALL_FORMATS = (*TABLES, *MATRICES)
-_STREAMS = ("csv", "tsv", "jsonl")  # can be read from the front to the back
-_MATRIX_ENDINGS = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".arff": "arff", ".npz": "npz"}
+
+_GROUP = "data file"
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,7 @@ class Schema:
 
     @classmethod
     def from_report(cls, report: Any, model: str) -> Schema:
-        """Of a model that ``train`` has written."""
+        """Take the schema from the report of a model that ``train`` has written."""
         try:
             found = report["report"]["input"]
             schema = cls(**{name: found[name] for name in cls.__dataclass_fields__})
@@ -104,6 +100,14 @@ class Batch:
         return len(self.lines)
 
 
+def _delimiter(text: str) -> str:
+    return character("\t" if text in ("tab", "\\t") else text)
+
+
+def _quote(text: str) -> str | None:
+    return None if text == "none" else character(text)
+
+
 @dataclass(frozen=True)
 class DataFile:
     """A data file, and what the user said about it.
@@ -120,30 +124,46 @@ class DataFile:
         Of CSV and TSV, as in ``read_chunks``.
     """
 
-    path: str
-    format: str | None
-    encoding: str
-    delimiter: str | None
-    quote: str | None
+    path: str = option("data", help="data file to read; - for the standard input")
+    format: str | None = option(
+        "--format", choices=tuple(FORMATS), group=_GROUP, help="format of the data, if the name does not tell"
+    )
+    encoding: str = option(
+        "--encoding", default="utf-8", metavar="NAME", group=_GROUP, help="encoding of a table (default: %(default)s)"
+    )
+    delimiter: str | None = option(
+        "--delimiter",
+        type=_delimiter,
+        metavar="C",
+        group=_GROUP,
+        help="character between the fields of a table, or the word tab (default: found from the header)",
+    )
+    quote: str | None = option(
+        "--quote",
+        type=_quote,
+        default='"',
+        metavar="C",
+        group=_GROUP,
+        help="character around fields that hold delimiters, or the word none (default: %(default)s)",
+    )
 
     @property
     def kind(self) -> str:
         """The format: as given, or as the name tells."""
         if self.format is not None:
             return self.format
-        name = self.path.lower().removesuffix(".gz")
-        found = format_of(name) or next((kind for end, kind in _MATRIX_ENDINGS.items() if name.endswith(end)), None)
+        found = format_of(self.path)
         if found is None:
             shown = "standard input" if self.path == "-" else self.path
             raise CommandError(
-                f"{shown}: the format is not clear from the name; give --format {'|'.join(ALL_FORMATS)}", USAGE
+                f"{shown}: the format is not clear from the name; give --format {'|'.join(FORMATS)}", USAGE
             )
         return found
 
 
 @contextmanager
 def reading(path: str, lines: list[int] | None = None) -> Iterator[None]:
-    """Errors of readers as errors of commands; ``lines`` tells where rows are in the file."""
+    """Turn errors of readers into errors of commands; ``lines`` tells where the rows are in the file."""
     try:
         yield
     except CommandError:
@@ -164,11 +184,11 @@ def read_batches(
     data: DataFile,
     schema: Schema,
     *,
-    rows: int = 10_000,
+    rows: int = CHUNK_ROWS,
     with_labels: bool = True,
     keep: list[str] | None = None,
 ) -> Iterator[Batch]:
-    """The rows of a file, some at a time.
+    """Read the rows of a file, some at a time.
 
     Parameters
     ----------
@@ -176,7 +196,7 @@ def read_batches(
     schema : Schema
         Where features and labels are.
     rows : int
-        Of a batch.
+        Number of rows of a batch.
     with_labels : bool
         Whether labels are needed.
     keep : list of str, optional
@@ -188,7 +208,7 @@ def read_batches(
         if (kind in TABLES) != schema.is_table:
             expected = TABLES if schema.is_table else MATRICES
             raise CommandError(f"{path}: the format is {kind}, but the model reads {', '.join(expected)}", USAGE)
-        if path == "-" and kind not in _STREAMS:
+        if path == "-" and kind not in LINES:
             raise CommandError(f"{kind} files are not read from the standard input; give a path", USAGE)
         if kind in TABLES:
             wanted = list(dict.fromkeys([*schema.text, *schema.numeric, *(schema.label if with_labels else ()), *keep]))
@@ -219,8 +239,8 @@ def read_batches(
 
 
 def read_whole(data: DataFile, schema: Schema) -> Batch:
-    """All rows of a file, with labels."""
-    batches = list(read_batches(data, schema, rows=10_000 if schema.is_table else sys.maxsize))
+    """Read all rows of a file, with their labels."""
+    batches = list(read_batches(data, schema, rows=CHUNK_ROWS if schema.is_table else sys.maxsize))
     if not batches:
         raise CommandError(f"{data.path}: the file has no rows")
     if len(batches) == 1:
@@ -228,6 +248,19 @@ def read_whole(data: DataFile, schema: Schema) -> Batch:
     X = {name: [value for batch in batches for value in batch.X[name]] for name in batches[0].X}
     labels = np.concatenate([batch.labels for batch in batches])
     return Batch(X, labels, {}, [line for batch in batches for line in batch.lines])
+
+
+def labels_like(classes: Any, batch: Batch, path: str) -> Any:
+    """Convert the labels of a batch to the type of a model's classes."""
+    labels = batch.labels
+    if classes.dtype.kind == "U":
+        return labels if labels.dtype.kind == "U" else labels.astype(str)
+    if labels.dtype.kind != "U":
+        return labels
+    for line, label in zip(batch.lines, labels.tolist(), strict=True):
+        if not label.lstrip("-").isdecimal():
+            raise CommandError(f"{path}, line {line}: the label is {label!r}, expected a number as in training")
+    return labels.astype(np.int64)
 
 
 def _labels(chunk: Chunk, schema: Schema, path: str) -> Any:
@@ -244,7 +277,7 @@ def _labels(chunk: Chunk, schema: Schema, path: str) -> Any:
             for name, level in zip(schema.label, levels, strict=False):
                 if not level or schema.separator in level:
                     problem = "is empty above a level that is not" if not level else f"contains {schema.separator!r}"
-                    raise CommandError(f"{path}, line {line}: {name!r} {problem}; mend it, or give another --separator")
+                    raise CommandError(f"{path}, line {line}: {name!r} {problem}; fix it, or give another --separator")
             labels.append(schema.separator.join(levels))
     for line, label in zip(chunk.lines, labels, strict=True):
         if not label:
@@ -257,23 +290,16 @@ def _label(value: Any) -> str:
 
 
 def _read_matrix(path: str, kind: str, n_features: int | None) -> tuple[Any, Any]:
-    """Inputs, and labels if there are any."""
+    """Read the inputs, and the labels if there are any."""
     wanted = n_features or None
-    if kind == "npz":
-        found: Any = datasets.read_npz(Path(path), n_features=wanted)
-    elif kind == "arff":
-        found = datasets.read_arff(Path(path))
-    elif kind == "lshtc":
-        found = datasets.read_lshtc(Path(path), n_features=wanted)
-    else:
-        found = datasets.read_svmlight(Path(path), n_features=wanted)
+    found = read_matrix(Path(path), kind, wanted)
     if wanted is not None and found.X.shape[1] != wanted:
         raise CommandError(f"{path}: there are {found.X.shape[1]} features, the model has {wanted}")
     return found.X, _single(found.y, path)
 
 
 def _single(labels: Any, path: str) -> Any:
-    """One label a row."""
+    """Labels as an array, one per row."""
     if labels is None or isinstance(labels, np.ndarray):
         return labels
     for row, each in enumerate(labels, start=1):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from taxolearn.cli.models import read_model_report
+from taxolearn.cli.options import Command, json_option, model_argument
 from taxolearn.cli.output import Page, figure, size_text
 
-__all__ = ["InspectOptions", "run"]
-
+__all__ = ["COMMAND", "InspectOptions", "run"]
 
 _SHOWN = ("remarks", "classes", "features")  # of the training: nowhere, or from elsewhere
 
@@ -18,8 +18,8 @@ _SHOWN = ("remarks", "classes", "features")  # of the training: nowhere, or from
 class InspectOptions:
     """Arguments of the command."""
 
-    model: str
-    json: bool
+    model: str = model_argument()
+    json: bool = json_option()
 
 
 def run(options: InspectOptions) -> None:
@@ -51,14 +51,14 @@ def run(options: InspectOptions) -> None:
 
 
 def _cost(pruning: dict[str, Any]) -> str:
-    """What pruning did to the scores."""
+    """Say what pruning did to the scores."""
     before, after = pruning.get("before", {}), pruning.get("after", {})
     scores = [f"{name.replace('_', ' ')}: {_shown(before[name])}, now {_shown(after.get(name))}" for name in before]
     return "\n".join([f"{_shown(pruning.get('share'))} of them, judged on {pruning.get('data')}", *scores])
 
 
 def _plain(value: Any) -> Any:
-    """For JSON."""
+    """Turn a value into one that JSON can hold."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
@@ -69,3 +69,6 @@ def _shown(value: Any) -> str:
         parts = [f"{key}: {_shown(each)}" for key, each in list(value.items())[:8]]
         return "\n".join([*parts, "..."] if len(value) > 8 else parts)
     return figure(value) if value is None or isinstance(value, (int, float)) else str(value)
+
+
+COMMAND = Command(InspectOptions, run, "Say what is in a model file.")

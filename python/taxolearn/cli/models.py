@@ -13,7 +13,7 @@ __all__ = ["load_model", "read_model_report"]
 
 
 def read_model_report(path: str) -> dict[str, Any]:
-    """What the file says about itself."""
+    """Read what the file says about itself."""
     try:
         return taxolearn.read_report(path)
     except OSError as error:
@@ -28,7 +28,7 @@ def _unreadable(path: str, error: OSError) -> CommandError:
 
 
 def load_model(path: str, threads: int | None) -> tuple[Any, Schema]:
-    """The model and where its features and labels are in files."""
+    """Load a model, and the schema of the files it was trained on."""
     report = read_model_report(path)
     schema = Schema.from_report(report, path)
     try:

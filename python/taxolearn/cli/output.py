@@ -21,14 +21,14 @@ __all__ = ["Page", "check_output", "figure", "size_text"]
 
 
 def figure(value: Any, form: str = ",.4g") -> str:
-    """A number to be read; a dash where there is none."""
+    """Format a number for people; a dash stands for None."""
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else format(value, form)
 
 
 class Page:
-    """Standard output for results, standard error for what is going on."""
+    """Prints results to the standard output, and what is going on to the standard error."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
@@ -39,7 +39,7 @@ class Page:
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int], None]]:
-        """Say what is going on, on a terminal, and how many rows are done: the function that it gives counts them."""
+        """Say on a terminal what is going on and, by the function that it yields, how many rows are done."""
         if self._as_json or not self._err.is_terminal:
             yield lambda rows: None
             return
@@ -50,14 +50,14 @@ class Page:
                 nonlocal done
                 done += rows
                 speed = done / max(time.perf_counter() - begin, 1e-9)
-                status.update(f"{what}: {done:,} rows, {speed:,.0f} a second")
+                status.update(f"{what}: {done:,} rows, {speed:,.0f} per second")
 
             yield count
 
     def result(
         self, figures: dict[str, Any], *, title: str, rows: list[tuple[str, str]], remarks: list[str] | None = None
     ) -> None:
-        """The outcome: figures as JSON, or rows of a table."""
+        """Print the outcome: figures as JSON, or rows of a table."""
         if self._as_json:
             print(json.dumps(figures, indent=2))
             return
@@ -77,7 +77,7 @@ class Page:
 
 
 def check_output(path: str, *inputs: str) -> None:
-    """Whether a file can be there, and is none of the inputs: before hours of work, not after."""
+    """Check before hours of work, not after, that a file can be written and is none of the inputs."""
     folder = Path(path).resolve().parent
     if not folder.is_dir():
         raise CommandError(f"{path}: there is no folder {folder.name!r} to write to", SYSTEM)
@@ -89,5 +89,5 @@ def check_output(path: str, *inputs: str) -> None:
 
 
 def size_text(size: int) -> str:
-    """Bytes for people."""
+    """Format a number of bytes for people."""
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"

@@ -22,12 +22,22 @@ from taxolearn.atomic import replaced
 from taxolearn.cli.errors import USAGE, CommandError, writing
 from taxolearn.cli.inputs import DataFile, read_batches, reading
 from taxolearn.cli.models import load_model
+from taxolearn.cli.options import (
+    Command,
+    chunk_option,
+    fraction,
+    json_option,
+    model_argument,
+    option,
+    options_of,
+    positive,
+    threads_option,
+)
 from taxolearn.cli.output import Page, check_output, figure
-from taxolearn.readers.tables import format_of
+from taxolearn.readers.formats import LINES, format_of
 
-__all__ = ["OUTPUTS", "PredictOptions", "run"]
+__all__ = ["COMMAND", "PredictOptions", "run"]
 
-OUTPUTS = ("csv", "tsv", "jsonl")
 _ROUNDING = ".6g"
 
 
@@ -35,18 +45,38 @@ _ROUNDING = ".6g"
 class PredictOptions:
     """Arguments of the command."""
 
-    model: str
-    data: DataFile
-    output: str | None
-    top: int
-    nodes: bool
-    loss: str
-    threshold: float | None
-    keep: list[str]
-    output_format: str | None
-    threads: int | None
-    chunk: int
-    json: bool
+    model: str = model_argument()
+    data: DataFile = options_of(DataFile)
+    output: str | None = option(
+        "-o", "--output", metavar="FILE", help="file to write, .csv, .tsv or .jsonl, also with .gz"
+    )
+    output_format: str | None = option(
+        "--output-format", choices=LINES, help="format to write, if the name does not tell (default: csv)"
+    )
+    top: int = option(
+        "--top", type=positive, default=1, metavar="K", help="answer with the K most probable classes (default: 1)"
+    )
+    loss: str = option(
+        "--loss",
+        default=decisions.LOSSES[0],
+        choices=decisions.LOSSES,
+        help="answer with the class of least expected loss (default: %(default)s, the most probable class)",
+    )
+    threshold: float | None = option(
+        "--threshold",
+        type=fraction,
+        metavar="P",
+        help="answer with the deepest node of the tree whose probability is at least P",
+    )
+    nodes: bool = option(
+        "--nodes", action="store_true", help="add the path to the answer, with the probability of each node"
+    )
+    keep: list[str] = option(
+        "--keep", action="append", default=[], metavar="COLUMN", help="copy this column; may be repeated"
+    )
+    chunk: int = chunk_option()
+    threads: int | None = threads_option()
+    json: bool = json_option("with -o, print the results as one JSON object and nothing else")
 
 
 def run(options: PredictOptions) -> None:
@@ -100,12 +130,12 @@ class _Answers:
         self._options = options
         self._tree = self._classifier.taxonomy_
         self._top = min(options.top, len(self._classifier.classes_))
-        if self._tree is None and (options.nodes or options.loss != "zero-one"):
+        if self._tree is None and (options.nodes or options.loss != decisions.LOSSES[0]):
             asked = "--nodes" if options.nodes else f"--loss {options.loss}"
             raise CommandError(f"{asked} needs a tree, and {options.model} was trained without one", USAGE)
-        if options.threshold is not None and (options.top > 1 or options.loss != "zero-one"):
+        if options.threshold is not None and (options.top > 1 or options.loss != decisions.LOSSES[0]):
             raise CommandError("--threshold cannot be combined with --top or --loss", USAGE)
-        if options.top > 1 and options.loss != "zero-one":
+        if options.top > 1 and options.loss != decisions.LOSSES[0]:
             raise CommandError("--top lists the most probable classes; it cannot be combined with --loss", USAGE)
         self.names = ["label", "probability"]
         if options.top > 1:
@@ -116,14 +146,14 @@ class _Answers:
             ]
 
     def of(self, X: Any) -> list[list[Any]]:
-        """For a batch, by columns."""
+        """Classify a batch, and return the columns of its answers."""
         options, classes = self._options, self._classifier.classes_
         proba = self._model.predict_proba(X)
         rows = np.arange(len(proba))
         if options.threshold is not None:
             answers, likely = self._confident(proba)
             columns = [answers.tolist(), likely]
-        elif options.loss != "zero-one":
+        elif options.loss != decisions.LOSSES[0]:
             answers = decisions.decide(proba, classes=classes, taxonomy=self._tree, loss=options.loss)
             place = np.searchsorted(classes, answers)
             columns = [answers.tolist(), proba[rows, place].tolist()]
@@ -141,7 +171,7 @@ class _Answers:
         return decisions.node_proba(proba, classes=self._classifier.classes_, taxonomy=self._tree)
 
     def _confident(self, proba: Any) -> tuple[Any, list[float]]:
-        """The deepest node that is probable enough; without a tree the class, or nothing."""
+        """Find the deepest node that is probable enough; without a tree the class, or None."""
         threshold, classes = self._options.threshold, self._classifier.classes_
         if self._tree is None:
             best = proba.argmax(axis=1)
@@ -165,7 +195,7 @@ class _Answers:
 
 
 def _most_probable(proba: Any, count: int) -> Any:
-    """The places of so many classes in each row, the most probable first."""
+    """Find the ``count`` most probable classes of each row, the most probable first."""
     if count == 1:
         return proba.argmax(axis=1)[:, None]
     best = np.argpartition(-proba, count - 1, axis=1)[:, :count]
@@ -174,7 +204,7 @@ def _most_probable(proba: Any, count: int) -> Any:
 
 @contextmanager
 def _writer(options: PredictOptions, names: list[str]) -> Iterator[Any]:
-    """A function that writes columns."""
+    """Yield a function that writes columns."""
     kind = options.output_format or _output_format(options.output)
     with _target(options.output) as file:
         if kind == "jsonl":
@@ -197,18 +227,18 @@ def _writer(options: PredictOptions, names: list[str]) -> Iterator[Any]:
 
 
 def _output_format(path: str | None) -> str:
-    """As the name tells: CSV, if it has no ending."""
+    """The format that the name tells: CSV, if it has no ending."""
     if path is None or not Path(path).suffix:
         return "csv"
     kind = format_of(path)
-    if kind not in OUTPUTS:
-        raise CommandError(f"{path}: answers are written as {', '.join(OUTPUTS)}; choose one by --output-format", USAGE)
+    if kind not in LINES:
+        raise CommandError(f"{path}: answers are written as {', '.join(LINES)}; choose one by --output-format", USAGE)
     return kind
 
 
 @contextmanager
 def _target(path: str | None) -> Iterator[IO[str]]:
-    """Standard output, or a file that appears when it is complete."""
+    """Open the standard output, or a file that appears when it is complete."""
     if path is None or path == "-":
         if _speaks_utf8(sys.stdout):
             yield sys.stdout
@@ -231,13 +261,13 @@ def _target(path: str | None) -> Iterator[IO[str]]:
 
 
 def _opened(path: Path) -> Any:
-    """Devices and pipes are written into, files appear when they are complete."""
+    """Open devices and pipes as they are; files appear when they are complete."""
     is_special = path.exists() and not path.is_file() and not path.is_dir()
     return path.open("wb") if is_special else replaced(path, "predict")
 
 
 def _speaks_utf8(stream: Any) -> bool:
-    """Whether it needs no help: so does one that has no bytes below."""
+    """Whether a stream writes UTF-8, or has no bytes below it to write to."""
     return not hasattr(stream, "buffer") or (stream.encoding or "").lower().replace("-", "") == "utf8"
 
 
@@ -249,3 +279,11 @@ def _shown(value: Any) -> Any:
     if value is None:
         return ""
     return format(value, _ROUNDING) if isinstance(value, float) else value
+
+
+COMMAND = Command(
+    PredictOptions,
+    run,
+    "Classify the rows of a file. They are read, classified and written in chunks, so memory does not grow with the "
+    "file. Without -o the answers go to the standard output.",
+)

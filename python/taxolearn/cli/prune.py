@@ -8,29 +8,48 @@ from typing import Any
 
 import taxolearn
 from taxolearn.cli.errors import USAGE, CommandError, writing
-from taxolearn.cli.evaluate import Gathered
-from taxolearn.cli.inputs import DataFile, read_whole, reading
+from taxolearn.cli.inputs import DataFile, labels_like, read_whole, reading
 from taxolearn.cli.models import load_model, read_model_report
+from taxolearn.cli.options import (
+    Command,
+    above_zero,
+    fraction,
+    json_option,
+    model_argument,
+    option,
+    options_of,
+    output_option,
+    threads_option,
+)
 from taxolearn.cli.output import Page, check_output, figure, size_text
+from taxolearn.readers.tables import CHUNK_ROWS
+from taxolearn.report.scores import RunningScores
 
-__all__ = ["PruneOptions", "run"]
+__all__ = ["COMMAND", "PruneOptions", "run"]
 
 # Doublings of what may be saved; below a half a file does not get smaller.
 _SHARES = tuple(1 - 0.5**k for k in range(1, 11))
-_ROWS = 10_000  # predicted at a time
 
 
 @dataclass(frozen=True)
 class PruneOptions:
     """Arguments of the command."""
 
-    model: str
-    data: DataFile
-    output: str
-    share: float | None
-    rise: float
-    threads: int | None
-    json: bool
+    model: str = model_argument()
+    data: DataFile = options_of(DataFile)
+    output: str = output_option("MODEL", "smaller model file to write")
+    rise: float = option(
+        "--rise",
+        type=above_zero,
+        default=1e-3,
+        metavar="R",
+        help="relative rise of the log loss to allow (default: %(default)s)",
+    )
+    share: float | None = option(
+        "--share", type=fraction, metavar="S", help="leave out this share of the weights, whatever it costs"
+    )
+    threads: int | None = threads_option()
+    json: bool = json_option()
 
 
 def run(options: PruneOptions) -> None:
@@ -44,18 +63,19 @@ def run(options: PruneOptions) -> None:
         batch = read_whole(options.data, schema)
         with reading(options.data.path, batch.lines):
             X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
+    whole = model.steps[-1][1]
+    labels = labels_like(whole.classes_, batch, options.data.path)
 
     def scores(classifier: Any) -> dict[str, Any]:
-        gathered = Gathered(classifier)
-        for begin in range(0, X.shape[0], _ROWS):
-            rows = slice(begin, begin + _ROWS)
+        running = RunningScores(classifier)
+        for begin in range(0, X.shape[0], CHUNK_ROWS):
+            rows = slice(begin, begin + CHUNK_ROWS)
             with reading(options.data.path):
                 log_proba = classifier.predict_log_proba(X[rows])
-            gathered.add(batch.labels[rows], log_proba, options.data.path, batch.lines[rows])
-        return gathered.scores()
+            running.add(labels[rows], log_proba)
+        return running.summary()
 
     with page.stage("Leaving out weights"):
-        whole = model.steps[-1][1]
         before = scores(whole)
         if before["log_loss"] is None:
             raise CommandError(
@@ -101,3 +121,11 @@ def run(options: PruneOptions) -> None:
         ],
         remarks=[] if small < size else ["the file did not get smaller: weights that stay are stored with their place"],
     )
+
+
+COMMAND = Command(
+    PruneOptions,
+    run,
+    "Leave out the smallest weights of a linear model: as many as possible while the log loss hardly rises on the "
+    "labelled rows of a file, which had better not be those of the training.",
+)

@@ -9,30 +9,40 @@ from typing import Any
 
 from taxolearn.atomic import replaced
 from taxolearn.cli.errors import writing
-from taxolearn.cli.inputs import Batch, DataFile, Schema, read_batches, reading
+from taxolearn.cli.inputs import Batch, DataFile, Schema, labels_like, read_batches, reading
 from taxolearn.cli.models import load_model, read_model_report
+from taxolearn.cli.options import (
+    Command,
+    chunk_option,
+    json_option,
+    model_argument,
+    option,
+    options_of,
+    output_option,
+    threads_option,
+)
 from taxolearn.cli.output import Page, check_output
-from taxolearn.report.findings import Rows, gather
+from taxolearn.report.findings import Rows, collect_findings
 from taxolearn.report.page import render
 
-__all__ = ["ReportOptions", "run"]
+__all__ = ["COMMAND", "ReportOptions", "run"]
 
 
 @dataclass(frozen=True)
 class ReportOptions:
     """Arguments of the command."""
 
-    model: str
-    data: DataFile
-    output: str
-    title: str | None
-    threads: int | None
-    chunk: int
-    json: bool
+    model: str = model_argument()
+    data: DataFile = options_of(DataFile)
+    output: str = output_option("HTML", "page to write")
+    title: str | None = option("--title", help="headline of the page (default: the names of both files)")
+    chunk: int = chunk_option()
+    threads: int | None = threads_option()
+    json: bool = json_option()
 
 
 def run(options: ReportOptions) -> None:
-    """Predict, find out, write the page."""
+    """Predict, collect the findings, write the page."""
     page = Page(options.json)
     check_output(options.output, options.model, options.data.path)
     model, schema = load_model(options.model, options.threads)
@@ -41,7 +51,7 @@ def run(options: ReportOptions) -> None:
         batches = read_batches(options.data, schema, rows=options.chunk)
         rows = _rows(model, schema, batches, options.data.path, count)
         with reading(options.data.path):
-            findings = gather(model.steps[-1][1], rows, title, _facts(options.model))
+            findings = collect_findings(model.steps[-1][1], rows, title, _facts(options.model))
     text = render(findings).encode("utf-8", "replace")
     with writing(options.output), replaced(Path(options.output), "report") as file:
         file.write(text)
@@ -57,21 +67,19 @@ def _rows(
     for batch in batches:
         with reading(path, batch.lines):
             X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
-        labels = batch.labels
-        if classifier.classes_.dtype.kind == "U" and labels.dtype.kind != "U":
-            labels = labels.astype(str)
+        labels = labels_like(classifier.classes_, batch, path)
         explain = None
         if hasattr(classifier, "coef_"):
 
             def explain(rows: list[int], nodes: list[Any], X: Any = X) -> Any:
                 return classifier.explain(X[rows], nodes, feature_names=names)
 
-        yield Rows(labels, classifier.predict_proba(X), _texts(batch, schema), explain)
+        yield Rows(labels, classifier.predict_log_proba(X), _texts(batch, schema), explain)
         count(len(batch))
 
 
 def _texts(batch: Batch, schema: Schema) -> list[str]:
-    """What a reader recognises the rows by."""
+    """Texts by which a reader recognises the rows."""
     if not schema.is_table:
         return [f"row {line}" for line in batch.lines]
     shown = schema.text or schema.numeric
@@ -85,7 +93,7 @@ def _texts(batch: Batch, schema: Schema) -> list[str]:
 
 
 def _facts(path: str) -> list[tuple[str, str]]:
-    """Of the training."""
+    """Facts about the training for the summary."""
     report = read_model_report(path)
     training = report["report"].get("training", {})
     out = [("features", f"{report['features']:,}")]
@@ -95,3 +103,12 @@ def _facts(path: str) -> list[tuple[str, str]]:
         if isinstance(training.get("cv_log_loss"), float):
             out.append(("log loss in cross-validation", f"{training['cv_log_loss']:.3f}"))
     return out
+
+
+COMMAND = Command(
+    ReportOptions,
+    run,
+    "Write one HTML file about a model on labelled rows, for any browser and without a network: the tree with scores, "
+    "confusions, what happens if the least sure rows are set aside, whether probabilities can be believed, and the "
+    "worst mistakes with their reasons.",
+)

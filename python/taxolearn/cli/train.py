@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,49 +12,173 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn import CrossValidation, KernelLogisticClassifier, Taxonomy
 from taxolearn.cli.errors import BAD_DATA, USAGE, CommandError, writing
-from taxolearn.cli.inputs import TABLES, Batch, DataFile, Schema, read_whole, reading
+from taxolearn.cli.inputs import Batch, DataFile, Schema, read_whole, reading
+from taxolearn.cli.options import (
+    Command,
+    above_zero,
+    json_option,
+    lengths,
+    option,
+    options_of,
+    output_option,
+    positive,
+    seed_option,
+    threads_option,
+    whole_number,
+)
 from taxolearn.cli.output import Page, check_output, figure, size_text
 from taxolearn.features.tables import TableFeatures
+from taxolearn.files.models import DTYPES
+from taxolearn.kernels.registry import kernel_names, start_kernel
+from taxolearn.readers.formats import TABLES
+from taxolearn.taxonomy.files import FORMATS as TAXONOMY_FORMATS
 
-__all__ = ["TrainOptions", "run"]
+__all__ = ["COMMAND", "TrainOptions", "run"]
 
 _WORK = 4_000_000  # rows times classes that hyperparameters are learned on
 _LEAST_ROWS = 2_000
 _LONG = 1_000_000  # rows times classes from which on an evaluation takes long
-_FOLDS, _FEW_FOLDS = 5, 3
-_EVALUATIONS, _FEW_EVALUATIONS = 100, 10
+_USUAL = CrossValidation()
+_FEW_FOLDS, _FEW_EVALUATIONS = 3, 10  # where each takes long
+_FEATURES = TableFeatures()
+
+_COLUMNS = "columns of a table"
+_TREE = "tree of classes"
+_TEXTS = "features of texts"
+_MODEL = "model"
+_LEARNING = "learning of hyperparameters, by cross-validation"
+
+
+def _characters(text: str) -> tuple[int, int] | str | None:
+    """Two lengths as in ``lengths``, or "auto"."""
+    return text if text == "auto" else lengths(text)
 
 
 @dataclass(frozen=True)
 class TrainOptions:
     """Arguments of the command."""
 
-    data: DataFile
-    output: str
-    text: list[str]
-    numeric: list[str]
-    label: list[str]
-    taxonomy: str | None
-    taxonomy_format: str | None
-    separator: str
-    flat: bool
-    kernel: str
-    words: tuple[int, int] | None
-    characters: tuple[int, int] | str | None
-    max_features: int | None
-    variance: float | None
-    tol: float
-    samples: int | None
-    folds: int | None
-    evaluations: int | None
-    time_limit: float | None
-    checkpoint: str | None
-    dtype: str
-    threads: int | None
-    seed: int
-    json: bool
+    data: DataFile = options_of(DataFile)
+    output: str = output_option("MODEL", "model file to write")
+    text: list[str] = option(
+        "--text", action="append", default=[], metavar="COLUMN", group=_COLUMNS, help="column of texts; may be repeated"
+    )
+    numeric: list[str] = option(
+        "--numeric",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        group=_COLUMNS,
+        help="column of numbers; may be repeated",
+    )
+    label: list[str] = option(
+        "--label",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        group=_COLUMNS,
+        help="column of the classes; repeated, those of the levels of a path, from the top down",
+    )
+    taxonomy: str | None = option(
+        "--taxonomy", metavar="FILE", group=_TREE, help="file with the tree (default: made of labels such as A/B/C)"
+    )
+    taxonomy_format: str | None = option(
+        "--taxonomy-format", choices=tuple(TAXONOMY_FORMATS), group=_TREE, help="format of that file (default: guessed)"
+    )
+    separator: str = option(
+        "--separator",
+        default="/",
+        metavar="S",
+        group=_TREE,
+        help="text between levels of a path (default: %(default)s)",
+    )
+    flat: bool = option("--flat", action="store_true", group=_TREE, help="use no tree, whatever the labels look like")
+    words: tuple[int, int] | None = option(
+        "--words",
+        type=lengths,
+        default=_FEATURES.words,
+        metavar="A-B",
+        group=_TEXTS,
+        help="count sequences of A to B words; none for no words (default: 1-2)",
+    )
+    characters: tuple[int, int] | str | None = option(
+        "--characters",
+        type=_characters,
+        default=_FEATURES.characters,
+        metavar="A-B",
+        group=_TEXTS,
+        help="count sequences of A to B characters within words; none for none (default: 3-5 if texts are short, else "
+        "none)",
+    )
+    max_features: int | None = option(
+        "--max-features",
+        type=positive,
+        metavar="N",
+        group=_TEXTS,
+        help="keep the N most frequent sequences of words, and of characters (default: all)",
+    )
+    kernel: str = option(
+        "--kernel",
+        default=kernel_names()[0],
+        choices=kernel_names(),
+        group=_MODEL,
+        help="how rows are compared; linear is right for texts (default: %(default)s)",
+    )
+    variance: float | None = option(
+        "--variance",
+        type=above_zero,
+        metavar="V",
+        group=_MODEL,
+        help="learn no hyperparameters: give the kernel this variance, and take its other parameters from the data",
+    )
+    tol: float = option(
+        "--tol",
+        type=above_zero,
+        default=1e-5,
+        metavar="G",
+        group=_MODEL,
+        help="certified relative gap at which the fit stops (default: %(default)s)",
+    )
+    dtype: str = option(
+        "--dtype",
+        default=next(iter(DTYPES)),
+        choices=tuple(DTYPES),
+        group=_MODEL,
+        help="precision of the weights in the model file (default: %(default)s)",
+    )
+    samples: int | None = option(
+        "--samples",
+        type=positive,
+        metavar="N",
+        group=_LEARNING,
+        help="number of rows to learn from (default: all, or as many as take minutes)",
+    )
+    folds: int | None = option(
+        "--folds",
+        type=whole_number(2),
+        metavar="Q",
+        group=_LEARNING,
+        help=f"number of folds (default: {_USUAL.folds}, or {_FEW_FOLDS} where that would take long)",
+    )
+    evaluations: int | None = option(
+        "--evaluations",
+        type=positive,
+        metavar="N",
+        group=_LEARNING,
+        help="most evaluations of the cross-validated log loss "
+        f"(default: {_USUAL.max_evaluations}, or {_FEW_EVALUATIONS} where each takes long)",
+    )
+    time_limit: float | None = option(
+        "--time-limit", type=above_zero, metavar="S", group=_LEARNING, help="stop learning after S seconds"
+    )
+    checkpoint: str | None = option(
+        "--checkpoint", metavar="FILE", group=_LEARNING, help="keep the state of learning here, to continue if killed"
+    )
+    seed: int = seed_option("seed of folds and samples")
+    threads: int | None = threads_option()
+    json: bool = json_option()
 
 
 def run(options: TrainOptions) -> None:
@@ -83,7 +207,7 @@ def run(options: TrainOptions) -> None:
         steps.append(("features", features))
     else:
         schema = Schema([], [], [], schema.separator, int(X.shape[1]))
-    classifier = _classifier(options, taxonomy, len(labels), len(np.unique(labels)))
+    classifier = _classifier(options, taxonomy, X, len(np.unique(labels)))
     learning = time.perf_counter()
     remarks = _fit(classifier, X, labels, options)
     done = time.perf_counter()
@@ -131,7 +255,7 @@ def _schema(options: TrainOptions, kind: str) -> Schema:
 
 
 def _taxonomy(options: TrainOptions, batch: Batch) -> Taxonomy | None:
-    """The tree: from a file, from paths, or none."""
+    """Make the tree from a file or from paths; None if there is none."""
     labels = batch.labels
     if options.flat:
         return None
@@ -162,9 +286,8 @@ def _look_like_paths(labels: Any, separator: str) -> bool:
     return len(tops) * 2 >= len(classes) and len(set(tops)) < len(tops)
 
 
-def _classifier(
-    options: TrainOptions, taxonomy: Taxonomy | None, n_rows: int, n_classes: int
-) -> KernelLogisticClassifier:
+def _classifier(options: TrainOptions, taxonomy: Taxonomy | None, X: Any, n_classes: int) -> KernelLogisticClassifier:
+    n_rows = X.shape[0]
     samples = options.samples
     if samples is None:
         most = max(_WORK // max(n_classes, 1), _LEAST_ROWS)
@@ -172,16 +295,19 @@ def _classifier(
     is_long = min(samples or n_rows, n_rows) * n_classes >= _LONG
     kernel: Any = options.kernel
     if options.variance is not None:
-        kernel = options.variance * taxolearn.kernels.as_kernel(options.kernel)
+        with reading(options.data.path):
+            kernel = replace(start_kernel(options.kernel, X), variance=options.variance)  # type: ignore[type-var]
+    tuning = CrossValidation(
+        options.folds or (_FEW_FOLDS if is_long else _USUAL.folds),
+        subset=samples,
+        max_evaluations=options.evaluations or (_FEW_EVALUATIONS if is_long else _USUAL.max_evaluations),
+        time_limit=options.time_limit,
+        checkpoint=options.checkpoint,
+    )
     return KernelLogisticClassifier(
         kernel,
         taxonomy=taxonomy,
-        hyperparameters="cv" if options.variance is None else "fixed",
-        cv=options.folds or (_FEW_FOLDS if is_long else _FOLDS),
-        max_evaluations=options.evaluations or (_FEW_EVALUATIONS if is_long else _EVALUATIONS),
-        cv_samples=samples,
-        time_limit=options.time_limit,
-        checkpoint=options.checkpoint,
+        tuning=tuning if options.variance is None else None,
         tol=options.tol,
         n_threads=options.threads,
         random_state=options.seed,
@@ -189,7 +315,7 @@ def _classifier(
 
 
 def _fit(classifier: KernelLogisticClassifier, X: Any, labels: Any, options: TrainOptions) -> list[str]:
-    """Fit; warnings become remarks."""
+    """Fit, and return warnings as remarks."""
     with warnings.catch_warnings(record=True) as caught, reading(options.data.path):
         warnings.simplefilter("always", UserWarning)
         classifier.fit(X, labels)
@@ -234,3 +360,12 @@ def _figures(classifier: Any, X: Any, labels: Any, reading_seconds: float, fit_s
         "reading_seconds": round(reading_seconds, 3),
         "fit_seconds": round(fit_seconds, 3),
     }
+
+
+COMMAND = Command(
+    TrainOptions,
+    run,
+    "Learn from a table (CSV, TSV, JSON lines, Parquet) or a matrix (svmlight, LSHTC, ARFF, npz), and write a model "
+    "file. All hyperparameters are learned by cross-validation, unless --variance is given.",
+    example="taxolearn train goods.csv --text title --text body --label category -o goods.taxo",
+)

@@ -8,11 +8,12 @@ import numpy.typing as npt
 
 from taxolearn import _core
 from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.couplings.tree import Independent, Tree
 from taxolearn.taxonomy.tree import Taxonomy
 
-__all__ = ["ClassCoupling", "make_coupling"]
+__all__ = ["ClassCoupling", "as_coupling", "make_coupling"]
 
-_COUPLINGS = ("auto", "identity", "tree")
+_COUPLINGS = ("auto", "tree", "independent")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class ClassCoupling:
         Which variances are one parameter.
     by_name : dict
         Variances by the names of their groups.
+    tying : str or array
+        By which nodes of the taxonomy are grouped.
     loadings : ndarray of shape (n_classes, rank) or None
         ``B``, if there is one.
     is_alone : bool
@@ -42,6 +45,7 @@ class ClassCoupling:
     variances: npt.NDArray[np.float64] | None = None
     groups: npt.NDArray[np.int64] | None = None
     by_name: dict[str, float] = field(default_factory=dict)
+    tying: Any = "level"
     loadings: npt.NDArray[np.float64] | None = None
     is_alone: bool = False
 
@@ -87,67 +91,88 @@ class ClassCoupling:
         return replace(self, variances=factors if self.variances is None else self.variances * factors)
 
 
+def as_coupling(coupling: Any, taxonomy: Taxonomy | None) -> Tree | Independent | LearnedCoupling:
+    """The coupling that an estimator's argument means, as a value whose parts fit the taxonomy or the lack of one."""
+    if isinstance(coupling, LearnedCoupling):
+        if coupling.base is not None:
+            _as_base(coupling.base, taxonomy, "LearnedCoupling(base={})")
+        return coupling
+    return _as_base(coupling, taxonomy, "coupling={}")
+
+
+def _as_base(coupling: Any, taxonomy: Taxonomy | None, argument: str) -> Tree | Independent:
+    if isinstance(coupling, str) and coupling in _COUPLINGS:
+        is_tree = coupling == "tree" or (coupling == "auto" and taxonomy is not None)
+        value: Any = Tree() if is_tree else Independent()
+    else:
+        value = coupling
+    if not isinstance(value, (Tree, Independent)):
+        choices = ", ".join(map(repr, _COUPLINGS))
+        is_base = argument.startswith("Learned")
+        others = "Tree, Independent or None" if is_base else "Tree, Independent or LearnedCoupling"
+        raise ValueError(f"{'base' if is_base else 'coupling'} is {coupling!r}, expected one of {choices}, or {others}")
+    if taxonomy is None and isinstance(value, Tree):
+        raise ValueError(
+            f"{argument.format(repr(coupling))} needs a taxonomy; give one, or {argument.format(repr('independent'))}"
+        )
+    return value
+
+
 def make_coupling(
     taxonomy: Taxonomy | None,
     coupling: Any,
-    tying: Any,
-    variances: Any,
     classes: npt.NDArray[Any] | None = None,
     loadings: npt.NDArray[np.float64] | None = None,
+    *,
+    grouped: bool = False,
 ) -> ClassCoupling:
-    """The coupling that the estimator's arguments describe.
+    """The coupling that the estimator's argument describes.
 
     Groups of nodes that have no class count under the tree only. Classes and loadings, which take the place of those
-    of a ``LearnedCoupling``, are in the order of the core.
+    of a ``LearnedCoupling``, are in the order of the core. With ``grouped``, independent classes have groups of
+    variances even if none were given.
     """
-    if isinstance(coupling, LearnedCoupling):
+    value = as_coupling(coupling, taxonomy)
+    if isinstance(value, LearnedCoupling):
         assert classes is not None
-        return _make_learned(taxonomy, coupling, tying, variances, classes, loadings)
-    if not isinstance(coupling, str) or coupling not in _COUPLINGS:
-        choices = ", ".join(map(repr, _COUPLINGS))
-        raise ValueError(f"coupling is {coupling!r}, expected one of {choices}, or a LearnedCoupling")
+        return _make_learned(taxonomy, value, classes, loadings, grouped)
     if taxonomy is None:
-        if coupling == "tree":
-            raise ValueError('coupling="tree" needs a taxonomy; give one, or coupling="identity"')
-        if variances is not None:
+        if value.variances is not None:
             raise ValueError("variances are those of the nodes of a taxonomy; without one, set the kernel's variance")
         return ClassCoupling()
-    groups, names = taxonomy.groups(tying)
-    if coupling == "identity":
-        if variances is None:
-            return ClassCoupling()
+    groups, names = taxonomy.groups(value.tying)
+    is_tree = isinstance(value, Tree)
+    if not is_tree:
+        if value.variances is None and not grouped:
+            return ClassCoupling(tying=value.tying)
         used, groups = np.unique(groups[taxonomy.n_inner :], return_inverse=True)
         names = [names[group] for group in used.tolist()]
-    values = _check_variances(variances, names)
+    values = _check_variances(value.variances, names)
     by_name = dict(zip(names, values.tolist(), strict=True))
-    if coupling == "identity":
-        return ClassCoupling(None, values[groups], groups, by_name)
-    return ClassCoupling(taxonomy.parents, np.where(groups < 0, 0.0, values[groups]), groups, by_name)
+    if not is_tree:
+        return ClassCoupling(None, values[groups], groups, by_name, value.tying)
+    return ClassCoupling(taxonomy.parents, np.where(groups < 0, 0.0, values[groups]), groups, by_name, value.tying)
 
 
 def _make_learned(
     taxonomy: Taxonomy | None,
     coupling: LearnedCoupling,
-    tying: Any,
-    variances: Any,
     classes: npt.NDArray[Any],
     loadings: npt.NDArray[np.float64] | None,
+    grouped: bool,
 ) -> ClassCoupling:
     """The base with the loadings."""
     coupling.n_shared(len(classes))
-    base = coupling.base_name(taxonomy is not None)
     if loadings is None:
         given = coupling.loadings(len(classes))
         if given is None:
             raise ValueError(
-                'coupling is a LearnedCoupling without B, which hyperparameters="cv" learns; with "fixed", give B'
+                'coupling is a LearnedCoupling without B, which tuning="cv" learns; with tuning=None, give B'
             )
         loadings = given[np.argsort(np.argsort(classes, kind="stable"), kind="stable")]
-    if base == "none":
-        if variances is not None:
-            raise ValueError('variances belong to functions that LearnedCoupling(base="none") leaves out; omit them')
+    if coupling.base is None:
         return ClassCoupling(loadings=loadings, is_alone=True)
-    return replace(make_coupling(taxonomy, base, tying, variances, classes), loadings=loadings)
+    return replace(make_coupling(taxonomy, coupling.base, grouped=grouped), loadings=loadings)
 
 
 def _check_variances(variances: Any, names: list[str]) -> Any:

@@ -7,13 +7,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from taxolearn.validation import check_choice, check_number
+from taxolearn.validation import check_number
 
 __all__ = ["ClassFactors", "LearnedCoupling", "SimilarityTable"]
 
 Floats = npt.NDArray[np.float64]
 
-_BASES = ("auto", "identity", "tree", "none")
 _MOST_CLASSES = 4000
 _MOST_LOADINGS = 200_000
 
@@ -36,11 +35,11 @@ class LearnedCoupling(BaseEstimator):
         How many functions the classes share; None means one less than there are classes, all that probabilities can
         tell apart. There are ``n_classes * rank`` loadings to learn.
     B : array of shape (n_classes, rank), default=None
-        Loadings, in the order of ``classes_``: to start from, or with ``hyperparameters="fixed"`` those of the model.
-    base : {"auto", "identity", "tree", "none"}, default="auto"
+        Loadings, in the order of ``classes_``: to start from, or with ``tuning=None`` those of the model.
+    base : {"auto", "tree", "independent"}, Tree, Independent or None, default="auto"
         What the classes have besides: functions of their own, those of the tree (which "auto" means where there is a
-        taxonomy), or nothing. With "none" the prior has rank ``rank`` only, and fewer functions than classes cannot
-        tell all of them apart.
+        taxonomy), or nothing. With None the prior has rank ``rank`` only, and fewer functions than classes cannot tell
+        all of them apart.
     penalty : float, default=30.0
         Strength of the penalty. Loadings have a size of about ``1 / sqrt(rank)``; a priori each has a standard
         deviation of ``1 / sqrt(penalty * rank)`` about where it starts. 0 leaves the penalty out.
@@ -50,27 +49,18 @@ class LearnedCoupling(BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from taxolearn import KernelLogisticClassifier, LearnedCoupling
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = KernelLogisticClassifier(coupling=LearnedCoupling(rank=1), max_evaluations=30).fit(X, y)
+    >>> model = KernelLogisticClassifier(coupling=LearnedCoupling(rank=1)).fit(X, y)
     >>> model.coupling_.B.shape
     (3, 1)
     """
 
     def __init__(
-        self, rank: int | None = None, *, B: npt.ArrayLike | None = None, base: str = "auto", penalty: float = 30.0
+        self, rank: int | None = None, *, B: npt.ArrayLike | None = None, base: Any = "auto", penalty: float = 30.0
     ) -> None:
         self.rank = rank
         self.B = B
         self.base = base
         self.penalty = penalty
-
-    def base_name(self, has_taxonomy: bool) -> str:
-        """The base by its name, never "auto"."""
-        base = check_choice("base", self.base, _BASES)
-        if base == "tree" and not has_taxonomy:
-            raise ValueError('LearnedCoupling(base="tree") needs a taxonomy; give one, or base="identity"')
-        if base == "auto":
-            return "tree" if has_taxonomy else "identity"
-        return base
 
     def strength(self) -> float:
         """The penalty, checked."""

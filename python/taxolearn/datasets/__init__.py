@@ -5,12 +5,21 @@ from __future__ import annotations
 from taxolearn.datasets.collection import TextCollection
 from taxolearn.datasets.docstrings import load_docstrings
 from taxolearn.datasets.hierarchy import HierarchyData, make_hierarchy
-from taxolearn.readers.arff import ArffData, read_arff
-from taxolearn.readers.labelled import LabelledData
-from taxolearn.readers.labelled_tables import read_table, read_text_pairs
-from taxolearn.readers.npz import NpzData, read_npz
-from taxolearn.readers.svmlight import LshtcData, SvmlightData, read_lshtc, read_svmlight
-from taxolearn.readers.vw import VwData, read_vw
+from taxolearn.readers import (
+    ArffData,
+    LabelledData,
+    LshtcData,
+    NpzData,
+    SvmlightData,
+    VwData,
+    read_arff,
+    read_lshtc,
+    read_npz,
+    read_svmlight,
+    read_table,
+    read_text_pairs,
+    read_vw,
+)
 
 __all__ = [
     "ArffData",

@@ -44,7 +44,7 @@ def make_hierarchy(
     skew: float = 0.0,
     random_state: Any = None,
 ) -> HierarchyData:
-    """Points of classes in a tree, siblings close together.
+    """Make points of classes in a tree, siblings close together.
 
     Every node but the root has a normally distributed displacement of its own; the centre of a class is the sum along
     its path, and its points are normally distributed around that.

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.couplings.base import ClassCoupling
+from taxolearn.couplings.base import ClassCoupling, as_coupling
 from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.couplings.tree import Tree
 from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions
 from taxolearn.taxonomy.tree import Taxonomy
 
@@ -30,22 +31,23 @@ def _node_variances(model: Any, taxonomy: Any) -> Floats:
     """Of the functions of the nodes of a fitted model, relative to its kernel; errors tell what does not go."""
     if not isinstance(taxonomy, Taxonomy):
         raise TypeError(f"taxonomy must be a taxolearn.Taxonomy, got {type(taxonomy).__name__}")
-    base = model.coupling.base_name(True) if isinstance(model.coupling, LearnedCoupling) else model.coupling
-    if model.taxonomy_ is None or base == "identity":
+    coupling = as_coupling(model.coupling, model.taxonomy_)
+    if isinstance(coupling, LearnedCoupling):
+        raise ValueError("a LearnedCoupling has no loadings for new classes; fit it anew, or one with the tree alone")
+    if not isinstance(coupling, Tree):
         raise ValueError(
             "the classes of this model are independent, so it knows nothing of new ones; fit it with a tree"
         )
-    if isinstance(model.coupling, LearnedCoupling):
-        raise ValueError("a LearnedCoupling has no loadings for new classes; fit it anew, or one with the tree alone")
     if sp.issparse(getattr(model, "coef_", None)):  # probabilities did not change, but the functions
         raise ValueError("the model was pruned; give it the larger tree before it is pruned")
-    if not isinstance(model.tying, str) and len(model.tying) != taxonomy.n_nodes:
+    tying = coupling.tying
+    if not isinstance(tying, str) and len(tying) != taxonomy.n_nodes:
         raise ValueError(
-            f"tying numbers the {len(model.tying)} nodes of the model's tree, but the new one has {taxonomy.n_nodes}; "
+            f"tying numbers the {len(tying)} nodes of the model's tree, but the new one has {taxonomy.n_nodes}; "
             'fit with tying="level", "subtree", "node" or "shared"'
         )
-    groups, names = model.taxonomy_.groups(model.tying)
-    known = model.hyperparameters_["variances"]
+    groups, names = model.taxonomy_.groups(tying)
+    known = model.hyperparameters_.variances
     # Nodes that came without a fit have groups that nobody knows; their functions are zero under any variance.
     values = np.array([known.get(name, max(known.values())) for name in names])
     return np.where(groups < 0, 0.0, values[groups])

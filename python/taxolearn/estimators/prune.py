@@ -39,7 +39,7 @@ def prune(model: Any, share: float) -> Any:
     >>> import numpy as np
     >>> import taxolearn
     >>> X, y = np.eye(6)[[0, 1, 2, 3, 4, 5] * 5], np.array(["a", "b", "c"] * 10)
-    >>> model = taxolearn.KernelLogisticClassifier(hyperparameters="fixed").fit(X, y)
+    >>> model = taxolearn.KernelLogisticClassifier(tuning=None).fit(X, y)
     >>> small = taxolearn.prune(model, 0.6)
     >>> small.coef_.nnz, model.coef_.size
     (6, 18)

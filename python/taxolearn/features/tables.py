@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from taxolearn.features.term_counts import WORD, TermWeights
+from taxolearn.features.term_weights import WORD, TermWeights
 from taxolearn.validation import check_threads
 
 __all__ = ["CellError", "TableFeatures"]
@@ -74,7 +74,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     vectorizers_ : dict of TfidfVectorizer
         By kind: "words" and "characters".
     mean_, scale_ : ndarray
-        Of the numbers.
+        Mean and standard deviation of the numbers.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
-        """Learn from a table, and give its features: a CSR matrix."""
+        """Learn from a table, and return its features as a CSR matrix."""
         texts = self._texts(X)
         numbers = self._numbers(X)
         first = numbers if texts is None else texts
@@ -141,7 +141,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return _side_by_side(parts)
 
     def transform(self, X: Any) -> Any:
-        """Features of a table: a CSR matrix."""
+        """Compute the features of a table, as a CSR matrix."""
         check_is_fitted(self, "vectorizers_")
         parts = []
         if self.vectorizers_:
@@ -153,7 +153,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return _side_by_side(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the features: words as they are, sequences of characters in quotes, columns of numbers."""
+        """Name the features: words as they are, sequences of characters in quotes, columns of numbers."""
         check_is_fitted(self, "vectorizers_")
         names: list[str] = []
         for kind, vectorizer in self.vectorizers_.items():
@@ -162,7 +162,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return np.array([*names, *(self.numeric or ())], dtype=object)
 
     def _term_weights(self) -> list[TermWeights]:
-        """Of the vectorizers; made when they are needed, and not copied along with them."""
+        """Term weights of the vectorizers; made when they are needed, and not copied along with them."""
         if "_weights" not in self.__dict__:
             self._weights = [TermWeights(vectorizer) for vectorizer in self.vectorizers_.values()]
         return self._weights

@@ -12,12 +12,14 @@ from taxolearn.couplings.base import ClassCoupling
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.files.codec import NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.container import ContentError
+from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgrade_name, upgrade_parameters
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
-from taxolearn.fitting.run import FitResult
-from taxolearn.tuning.search import Evaluation, LearningResult
+from taxolearn.fitting.problem import FitResult
+from taxolearn.tuning.hyperparameters import Hyperparameters
+from taxolearn.tuning.result import Evaluation, LearningResult
 
-__all__ = ["pack_classifier", "unpack_classifier"]
+__all__ = ["pack_classifier", "unpack_classifier", "unpack_hyperparameters"]
 
 _RESULT_COLUMNS = ("value", "converged", "gap", "products", "seconds", "tolerance")
 
@@ -29,25 +31,27 @@ def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any)
         "parameters": _pack_parameters(model, packer),
         "classes": packer.labels(model.classes_),
         "taxonomy": packer.taxonomy(model.taxonomy_),
-        "hyperparameters": packer.value(model.hyperparameters_),
+        "hyperparameters": packer.value(model.hyperparameters_.to_dict()),
         "features": int(model.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
         "fit": packer.value(asdict(model.result_)),
         "learning": None if model.cv_result_ is None else _pack_learning(model.cv_result_, packer),
         "expectation": None if model.em_result_ is None else packer.value(asdict(model.em_result_)),
-        "functions": _pack_functions(model._functions(), packer, dtype),
+        "functions": _pack_functions(model.class_functions(), packer, dtype),
     }
 
 
-def unpack_classifier(entry: Any, unpacker: Unpacker) -> KernelLogisticClassifier:
+def unpack_classifier(entry: Any, unpacker: Unpacker, version: int) -> KernelLogisticClassifier:
     """The classifier, ready to predict."""
     model = KernelLogisticClassifier()
     known = model.get_params(deep=False)
     parameters = {name: unpacker.value(value) for name, value in expect(entry["parameters"], dict).items()}
+    if version == 1:
+        parameters = upgrade_parameters(parameters)
     model.set_params(**{name: value for name, value in parameters.items() if name in known})
     model.classes_ = unpacker.labels(entry["classes"])
     model.taxonomy_ = unpacker.taxonomy(entry["taxonomy"])
-    model.hyperparameters_ = expect(unpacker.value(entry["hyperparameters"]), dict)
+    model.hyperparameters_ = unpack_hyperparameters(entry, unpacker, version)
     model.n_features_in_ = expect(entry["features"], int)
     if entry["feature_names"] is not None:
         model.feature_names_in_ = np.array(
@@ -56,8 +60,9 @@ def unpack_classifier(entry: Any, unpacker: Unpacker) -> KernelLogisticClassifie
         if len(model.feature_names_in_) != model.n_features_in_:
             raise ContentError("it has another number of features than names of features")
     fit = expect(unpacker.value(entry["fit"]), dict)
+    fit = upgrade_fit(fit) if version == 1 else fit
     model.result_ = FitResult(**fit | {"ranks": tuple(fit["ranks"])})
-    model.cv_result_ = None if entry["learning"] is None else _unpack_learning(entry["learning"], unpacker)
+    model.cv_result_ = None if entry["learning"] is None else _unpack_learning(entry["learning"], unpacker, version)
     rounds = entry.get("expectation")  # files of before have none
     model.em_result_ = None if rounds is None else ExpectationResult(**expect(unpacker.value(rounds), dict))
     model.n_iter_ = expect(model.result_.iterations, int)
@@ -65,8 +70,16 @@ def unpack_classifier(entry: Any, unpacker: Unpacker) -> KernelLogisticClassifie
     functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))
     if functions.n_features != model.n_features_in_:
         raise ContentError("it has another number of features than weights")
-    model._keep(functions)
+    model.set_class_functions(functions)
     return model
+
+
+def unpack_hyperparameters(entry: Any, unpacker: Unpacker, version: int) -> Hyperparameters:
+    """Those of the fitted model."""
+    fields: dict[str, Any] = {"kernel": None} | expect(unpacker.value(entry["hyperparameters"]), dict)
+    if version == 1:
+        fields = upgrade_hyperparameters(fields)
+    return Hyperparameters(**fields)
 
 
 def _pack_parameters(model: KernelLogisticClassifier, packer: Packer) -> dict[str, Any]:
@@ -108,8 +121,10 @@ def _pack_learning(result: LearningResult, packer: Packer) -> Any:
     }
 
 
-def _unpack_learning(entry: Any, unpacker: Unpacker) -> LearningResult:
+def _unpack_learning(entry: Any, unpacker: Unpacker, version: int) -> LearningResult:
     names = tuple(expect(name, str) for name in expect(entry["names"], list))
+    if version == 1:
+        names = tuple(map(upgrade_name, names))
     thetas = unpacker.array(entry["thetas"], None, len(names))
     gradients = unpacker.array(entry["gradients"], *thetas.shape)
     columns = unpacker.array(entry["columns"], len(thetas), len(_RESULT_COLUMNS))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -9,29 +10,25 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from taxolearn import kernels
 from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.couplings.tree import Independent, Tree
 from taxolearn.files.container import ContentError
-from taxolearn.kernels.functions import Function, Kernel, PerClass, PerGroup, PerNode, Product, Sum
-from taxolearn.kernels.leaf import Leaf
+from taxolearn.fitting.solver import Solver
+from taxolearn.kernels.base import Kernel, Product, Sum
+from taxolearn.kernels.function import Function
+from taxolearn.kernels.own import PerClass, PerGroup, PerNode
+from taxolearn.kernels.registry import STORABLE
+from taxolearn.targets.labels import PartialLabels
 from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.tuning.cross_validation import CrossValidation
 
 __all__ = ["NotStorableError", "Packer", "Unpacker", "expect"]
 
-_LEAVES: dict[str, type[Leaf]] = {
-    kind.__name__: kind
-    for kind in (
-        kernels.Linear,
-        kernels.Cosine,
-        kernels.Precomputed,
-        kernels.RBF,
-        kernels.Matern,
-        kernels.RationalQuadratic,
-        kernels.Polynomial,
-    )
-}
 _COMBINATIONS: dict[str, Callable[[Any], Kernel]] = {"Sum": Sum, "Product": Product}
 _OWN: dict[str, Any] = {kind.__name__: kind for kind in (PerClass, PerNode, PerGroup)}
+_SETTINGS: dict[str, Any] = {
+    kind.__name__: kind for kind in (CrossValidation, Independent, LearnedCoupling, PartialLabels, Solver, Tree)
+}
 _LABEL_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
 _PLAIN = (bool, int, float, str)
 
@@ -119,10 +116,17 @@ class Packer:
             return {"taxonomy": self.taxonomy(value)}
         if isinstance(value, (Kernel, PerClass, PerNode, PerGroup)):
             return {"kernel": self.kernel(value)}
-        if type(value) is LearnedCoupling:
-            parameters = value.get_params(deep=False) | {"B": None if value.B is None else np.asarray(value.B)}
-            return {"coupling": {name: self.value(each) for name, each in parameters.items()}}
+        if type(value) is _SETTINGS.get(type(value).__name__):
+            return {"settings": self._settings(value)}
         raise NotStorableError(f"a {type(value).__name__} cannot be stored")
+
+    def _settings(self, value: Any) -> Any:
+        """A part of an estimator's settings. Parameters that cannot be stored are for the fit alone and left out."""
+        values = {}
+        for name, each in value.get_params(deep=False).items():
+            with suppress(NotStorableError):
+                values[name] = self.value(each)
+        return {"kind": type(value).__name__, "values": values}
 
     def kernel(self, kernel: Any) -> Any:
         kind = type(kernel).__name__
@@ -135,7 +139,7 @@ class Packer:
             return {"kind": kind, "parts": [self.kernel(part) for part in kernel.parts]}
         if type(kernel) is _OWN.get(kind):
             return {"kind": kind, "kernel": self.value(kernel.kernel), "share": kernel.share}
-        if type(kernel) is not _LEAVES.get(kind):
+        if type(kernel) is not STORABLE.get(kind):
             raise NotStorableError(f"{kernel!r} is no kernel of taxolearn.kernels, so a model file cannot hold it")
         return {"kind": kind, "values": {f.name: self.value(getattr(kernel, f.name)) for f in fields(kernel)}}
 
@@ -228,7 +232,10 @@ class Unpacker:
             return self.taxonomy(content)
         if kind == "kernel":
             return self.kernel(content)
-        if kind == "coupling":
+        if kind == "settings":
+            parameters = expect(content["values"], dict)
+            return _SETTINGS[content["kind"]](**{name: self.value(each) for name, each in parameters.items()})
+        if kind == "coupling":  # of version 1
             return LearnedCoupling(**{name: self.value(each) for name, each in expect(content, dict).items()})
         raise ContentError(f"it has a value of the unknown kind {kind!r}")
 
@@ -238,9 +245,9 @@ class Unpacker:
             return _COMBINATIONS[kind](tuple(self.kernel(part) for part in expect(entry["parts"], list)))
         if kind in _OWN:
             return _OWN[kind](self.value(entry["kernel"]), share=entry["share"])
-        if kind not in _LEAVES:
+        if kind not in STORABLE:
             raise ContentError(f"it has a kernel of the unknown kind {kind!r}; a newer release may know it")
-        return _LEAVES[kind](**{name: self.value(value) for name, value in entry["values"].items()})
+        return STORABLE[kind](**{name: self.value(value) for name, value in entry["values"].items()})
 
 
 def expect(value: Any, kind: type[_T]) -> _T:

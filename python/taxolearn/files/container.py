@@ -32,7 +32,7 @@ from taxolearn.atomic import replaced
 
 __all__ = ["DAMAGED", "VERSION", "Container", "ContentError", "read_container", "write_container"]
 
-VERSION = 1
+VERSION = 2
 DAMAGED = "it is damaged"
 
 _MAGIC = b"\x93taxolearn model"

@@ -5,6 +5,7 @@ and mapped into memory when it is loaded, so that large models are ready at once
 """
 
 import os
+from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
-from taxolearn.files.classifiers import pack_classifier, unpack_classifier
+from taxolearn.files.classifiers import pack_classifier, unpack_classifier, unpack_hyperparameters
 from taxolearn.files.codec import NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.container import Container, ContentError, read_container, write_container
 from taxolearn.files.transformers import pack_transformer, unpack_transformer
 from taxolearn.validation import check_choice
 
-__all__ = ["load", "read_report", "save"]
+__all__ = ["DTYPES", "load", "read_report", "save"]
 
-_DTYPES = {"float32": np.float32, "float64": np.float64}
+DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
 def save(
@@ -48,14 +49,14 @@ def save(
     >>> import tempfile, pathlib
     >>> import taxolearn
     >>> X, y = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]], ["a", "b", "b", "a"]
-    >>> model = taxolearn.KernelLogisticClassifier(hyperparameters="fixed").fit(X, y)
+    >>> model = taxolearn.KernelLogisticClassifier(tuning=None).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "letters.taxo"
     ...     taxolearn.save(model, path)
     ...     taxolearn.load(path).predict([[0.9, 0.2]])
     array(['b'], dtype='<U1')
     """
-    check_choice("dtype", dtype, tuple(_DTYPES))
+    check_choice("dtype", dtype, tuple(DTYPES))
     target = _file_path(path)
     steps: list[tuple[str, Any]] = []
     classifier = model
@@ -70,7 +71,7 @@ def save(
     packer = Packer()
     try:
         content = {
-            "classifier": pack_classifier(classifier, packer, _DTYPES[dtype]),
+            "classifier": pack_classifier(classifier, packer, DTYPES[dtype]),
             "name": last if isinstance(model, Pipeline) else None,
             "steps": [[name, pack_transformer(step, packer)] for name, step in steps],
             "report": report,
@@ -117,7 +118,7 @@ def load(path: str | PathLike[str], *, check: bool = True) -> Any:
     try:
         content = expect(container.content, dict)
         unpacker = Unpacker(container.arrays, content["taxonomies"])
-        classifier = unpack_classifier(expect(content["classifier"], dict), unpacker)
+        classifier = unpack_classifier(expect(content["classifier"], dict), unpacker, container.version)
         steps = [
             (expect(name, str), unpack_transformer(expect(step, dict), unpacker))
             for name, step in expect(content["steps"], list)
@@ -146,6 +147,7 @@ def read_report(path: str | PathLike[str]) -> dict[str, Any]:
     try:
         content = expect(container.content, dict)
         classifier = content["classifier"]
+        unpacker = Unpacker(container.arrays, content["taxonomies"])
         return {
             "version": container.version,
             "size": container.size,
@@ -154,7 +156,7 @@ def read_report(path: str | PathLike[str]) -> dict[str, Any]:
             "classes": len(classifier["classes"]["values"]),
             "features": expect(classifier["features"], int),
             "functions": expect(classifier["functions"]["kind"], str),
-            "hyperparameters": Unpacker(container.arrays, content["taxonomies"]).value(classifier["hyperparameters"]),
+            "hyperparameters": unpack_hyperparameters(classifier, unpacker, container.version).to_dict(),
             "fit": {name: value for name, value in classifier["fit"]["mapping"] if name != "timings"},
             "arrays": {name: (array.shape, str(array.dtype)) for name, array in container.arrays.items()},
             "report": content["report"],
@@ -185,6 +187,4 @@ def _file_path(path: Any) -> Path:
 
 
 def _version() -> str:
-    from taxolearn import __version__
-
-    return f"taxolearn {__version__}"
+    return f"taxolearn {version('taxolearn')}"

@@ -2,10 +2,12 @@
 
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.functions import Expansion
-from taxolearn.fitting.run import FitResult
+from taxolearn.fitting.problem import FitResult
+from taxolearn.fitting.solver import Solver
 
 __all__ = [
     "Expansion",
     "ExpectationResult",
     "FitResult",
+    "Solver",
 ]

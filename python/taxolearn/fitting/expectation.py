@@ -14,16 +14,19 @@ round before. So B never rises. The last round is a fit to the certified toleran
 """
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
+from taxolearn import _core
 from taxolearn.fitting.functions import ClassFunctions
-from taxolearn.fitting.run import FitResult, Problem, Products, fit_functions, fit_roughly
-from taxolearn.targets.read import AllowedSets, Targets
+from taxolearn.fitting.problem import Problem
+from taxolearn.fitting.run import Fit, fit_functions
+from taxolearn.progress import ProgressCallback
+from taxolearn.targets.base import AllowedSets, Targets
 
 __all__ = ["ExpectationResult", "RoundCallback", "fit_expectation"]
 
@@ -42,7 +45,7 @@ class ExpectationResult:
     Attributes
     ----------
     status : str
-        "converged": the bound changed by less than ``em_tol``, or "max_rounds".
+        "converged": the bound changed by less than ``PartialLabels.tol``, or "max_rounds".
     rounds : int
         Rounds, the last one, which is a whole fit, included.
     bounds : tuple of float
@@ -97,47 +100,52 @@ class _Step:
 def fit_expectation(
     problem: Problem,
     targets: Targets,
-    products: Products,
-    start: ClassFunctions | None,
-    settings: dict[str, Any],
+    settings: _core.FitSettings,
+    products: _core.KernelSettings,
     *,
     tol: float,
     max_rounds: int,
-    progress: RoundCallback | None = None,
-) -> tuple[ClassFunctions, FitResult, Any, ExpectationResult]:
-    """Fit where some rows allow several classes; see ``fit_functions`` for all but the last element.
+    start: ClassFunctions | None = None,
+    point: Floats | None = None,
+    n_threads: int = 1,
+    progress: ProgressCallback | None = None,
+    round_progress: RoundCallback | None = None,
+) -> tuple[Fit, ExpectationResult]:
+    """Fit where some rows allow several classes; see ``fit_functions`` for the other arguments.
 
     Rounds begin from ``start``; without one, from a rough fit to the rows with one class, in which the others have
     weight 0; and if there is no such row, from responsibilities that are even over the allowed classes.
     """
     allowed = targets.allowed
     assert allowed is not None, "a fit of certain rows needs no expectations"
-    step = _Step(problem, allowed, settings["n_threads"])
+    step = _Step(problem, allowed, n_threads)
     shares: Floats = np.asarray(targets.first())
-    quiet = settings | {"progress": None}
-    rough = quiet | {"max_iter": min(_ITERATIONS, settings["max_iter"])}
+    rough = copy(settings)
+    rough.exact_fallback, rough.keep_point = False, True
     functions, bounds, spent = start, [], 0
     if start is None and _has_labels(problem, targets):
         weights = np.ones(len(targets.labels)) if problem.sample_weight is None else problem.sample_weight.copy()
         weights[allowed.rows] = 0.0
         begin = replace(problem, targets=shares, sample_weight=weights)
-        loose = quiet | {"tol": max(_FIRST_TOLERANCE, settings["tol"])}
-        functions, outcome, point = fit_roughly(begin, products, None, loose)
-        problem, spent = replace(problem, start_point=point), outcome.products
-        bounds = [outcome.objective + step.loss(functions)]
+        loose = copy(rough)
+        loose.tol = max(_FIRST_TOLERANCE, settings.tol)
+        first = fit_functions(begin, loose, products, point=point, n_threads=n_threads)
+        functions, point, spent = first.functions, first.point, first.result.products
+        bounds = [first.result.objective + step.loss(functions)]
     elif start is None:
-        problem = replace(problem, start_point=None)
+        point = None
         bounds = [step.loss_of_nothing(targets.n_classes)]
+    rough.max_iter = min(_ITERATIONS, settings.max_iter)
     given = shares[allowed.rows] if functions is None else step(functions)
     status = "max_rounds"
     rounds = 0
     while rounds < max_rounds - 1 and status != "converged":
         shares[allowed.rows] = given
         problem = replace(problem, targets=shares)
-        candidate, outcome, point = fit_roughly(problem, products, functions, rough)
-        spent += outcome.products
-        now = step(candidate)
-        bound = outcome.objective - step.entropy(given, now)
+        candidate = fit_functions(problem, rough, products, start=functions, point=point, n_threads=n_threads)
+        spent += candidate.result.products
+        now = step(candidate.functions)
+        bound = candidate.result.objective - step.entropy(given, now)
         change = (bounds[-1] - bound) / abs(bound) if bounds else np.inf
         if change < tol:
             status = "converged"
@@ -145,14 +153,22 @@ def fit_expectation(
             break
         rounds += 1
         bounds.append(bound)
-        functions, given, problem = candidate, now, replace(problem, start_point=point)
-        if progress is not None:
-            progress(rounds, spent, bound, change)
+        functions, given, point = candidate.functions, now, candidate.point
+        if round_progress is not None:
+            round_progress(rounds, spent, bound, change)
     shares[allowed.rows] = given
-    functions, result, point = fit_functions(replace(problem, targets=shares), products, functions, settings)
-    bounds.append(result.objective - step.entropy(given, step(functions)))
-    told = ExpectationResult(status, rounds + 1, tuple(bounds), spent + result.products, len(allowed.rows))
-    return functions, result, point, told
+    last = fit_functions(
+        replace(problem, targets=shares),
+        settings,
+        products,
+        start=functions,
+        point=point,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    bounds.append(last.result.objective - step.entropy(given, step(last.functions)))
+    report = ExpectationResult(status, rounds + 1, tuple(bounds), spent + last.result.products, len(allowed.rows))
+    return last, report
 
 
 def _has_labels(problem: Problem, targets: Targets) -> bool:

@@ -6,12 +6,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.utils import gen_batches
 
 from taxolearn import _core
 from taxolearn.couplings.base import ClassCoupling
-from taxolearn.kernels.functions import Kernel
+from taxolearn.kernels.base import Kernel
 
 __all__ = ["ClassFunctions", "Expansion", "KernelFunctions", "LinearFunctions", "MatrixFunctions"]
 
@@ -36,7 +36,7 @@ class ClassFunctions(Protocol):
     def with_intercept(self, intercept: Floats) -> "ClassFunctions": ...
 
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
-        """Predictors of checked inputs, their softmax ("probability") or the logarithm of that ("log_probability")."""
+        """Predictors of checked inputs, probabilities ("probability") or their logarithms ("log_probability")."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class LinearFunctions:
 
     coef: Any
     intercept: Floats
+    link: str = "softmax"
 
     @property
     def n_features(self) -> int:
@@ -68,7 +69,8 @@ class LinearFunctions:
             X=X,
             weights=np.ascontiguousarray(self.coef.T),
             intercepts=self.intercept,
-            output=output,
+            link=_core.Link[self.link],
+            output=_core.Output[output],
             n_threads=n_threads,
         )
 
@@ -77,7 +79,11 @@ class LinearFunctions:
         u = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64) + self.intercept
         if output == "predictor":
             return u
-        out: Floats = (softmax if output == "probability" else log_softmax)(u, axis=1)
+        out: Floats
+        if self.link == "softmax":
+            out = (softmax if output == "probability" else log_softmax)(u, axis=1)
+        else:
+            out = (expit if output == "probability" else log_expit)(u)
         return out
 
 
@@ -119,6 +125,7 @@ class KernelFunctions:
     coupling: ClassCoupling
     intercept: Floats
     order: npt.NDArray[np.intp]
+    link: str = "softmax"
 
     @property
     def n_features(self) -> int:
@@ -132,16 +139,18 @@ class KernelFunctions:
         if self.kernel_of:
             intercept = np.empty_like(self.intercept)
             intercept[self.order] = self.intercept
+        terms = [
+            _core.Term(kernel=each.kernel.to_core(), basis=each.basis, coefficients=each.coefficients)
+            for each in self.expansions
+        ]
         out: Floats = _core.predict_kernels(
-            kernels=[expansion.kernel.to_core() for expansion in self.expansions],
-            bases=[expansion.basis for expansion in self.expansions],
-            coefficients=[expansion.coefficients for expansion in self.expansions],
+            X=X,
+            terms=terms,
             kernel_of=self.kernel_of,
             coupling=self.coupling.to_core() if self.kernel_of else None,
-            X=X,
             intercepts=intercept,
-            n_classes=len(intercept),
-            output=output,
+            link=_core.Link[self.link],
+            output=_core.Output[output],
             n_threads=n_threads,
         )
         return out[:, self.order] if self.kernel_of else out
@@ -153,6 +162,7 @@ class MatrixFunctions:
 
     expansions: list[Expansion]
     intercept: Floats
+    link: str = "softmax"
 
     @property
     def n_features(self) -> int:
@@ -166,8 +176,9 @@ class MatrixFunctions:
         (expansion,) = self.expansions
         kernel, basis, coefficients = expansion.kernel, expansion.basis, expansion.coefficients
         if basis is None:
-            return LinearFunctions(kernel.split()[0] * coefficients.T, self.intercept).output(X, output, n_threads)
-        linear = LinearFunctions(coefficients.T, self.intercept)
+            linear = LinearFunctions(kernel.split()[0] * coefficients.T, self.intercept, self.link)
+            return linear.output(X, output, n_threads)
+        linear = LinearFunctions(coefficients.T, self.intercept, self.link)
         batches = gen_batches(X.shape[0], max(1, _BATCH // basis.shape[0]))
         parts = [linear.output(kernel(X[rows], basis, n_threads=n_threads), output, n_threads) for rows in batches]
         return np.concatenate(parts)

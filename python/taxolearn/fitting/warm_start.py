@@ -1,4 +1,4 @@
-"""Data that grow: where a fit ended, in terms of rows and names, and where one with more of them begins.
+"""Warm starts: where a fit ended, in terms of rows and names, and where one with more of them begins.
 
 A solver's point is either the dual coefficients (a row of the data and a class each) or the weights of independent
 functions (a feature and a function each; under a tree functions belong to nodes). What the new problem has too is
@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.fitting.run import Problem
+from taxolearn.fitting.problem import Problem
 
-__all__ = ["Ending", "begin_at", "keep_ending"]
+__all__ = ["SolverPoint", "transfer"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,12 +24,12 @@ _LEAST_SHARE = 0.5  # of the rows that must have been there before
 
 
 @dataclass(frozen=True)
-class Ending:
+class SolverPoint:
     """Where a fit ended.
 
     Attributes
     ----------
-    state : str
+    space : str
         "coefficients" or "weights".
     values : ndarray
         Coefficients (rows x classes), or the independent functions themselves (features x functions).
@@ -41,63 +41,61 @@ class Ending:
         Of the classes, where weights are kept.
     """
 
-    state: str
+    space: str
     values: Floats
     rows: npt.NDArray[np.int64]
     names: list[Any]
     intercepts: dict[Any, float]
 
+    @classmethod
+    def of(cls, problem: Problem, space: str, point: Floats) -> "SolverPoint | None":
+        """What a later fit needs of the point that this one came to.
 
-def keep_ending(problem: Problem, state: str, point: Floats, sigma2: float) -> Ending | None:
-    """What a later fit needs of the point that this one came to; None for weights on learned loadings, which change."""
-    classes = _in_core_order(problem)
-    if state == "coefficients":
-        return Ending(state, point.reshape(-1, problem.n_classes), _row_keys(problem.X), classes, {})
-    if problem.class_kernels.coupling.loadings is not None:
-        return None
-    scales = _scales(problem)
-    weights = point[: -problem.n_classes].reshape(-1, len(scales)) * scales
-    intercepts = np.sqrt(sigma2) * point[-problem.n_classes :]
-    names = list(problem.function_names)
-    return Ending(state, weights, np.empty(0, dtype=np.int64), names, dict(zip(classes, intercepts, strict=True)))
+        None for weights on learned loadings, which change.
+        """
+        classes = problem.classes_in_core_order()
+        if space == "coefficients":
+            return cls(space, point.reshape(-1, problem.n_classes), _row_keys(problem.X), classes, {})
+        if problem.class_kernels.coupling.loadings is not None:
+            return None
+        scales = _scales(problem)
+        weights = point[: -problem.n_classes].reshape(-1, len(scales)) * scales
+        intercepts = np.sqrt(problem.intercept_variance) * point[-problem.n_classes :]
+        of_classes = dict(zip(classes, intercepts, strict=True))
+        return cls(space, weights, np.empty(0, dtype=np.int64), list(problem.function_names), of_classes)
 
 
-def begin_at(ending: Ending, problem: Problem, state: str, sigma2: float) -> Floats | None:
+def transfer(last: SolverPoint, problem: Problem, space: str) -> Floats | None:
     """The point to begin at, None if there is too little to carry over."""
-    if ending.state != state:
+    if last.space != space:
         return None
-    if state == "coefficients":
-        return _begin_at_coefficients(ending, problem)
+    if space == "coefficients":
+        return _transfer_coefficients(last, problem)
     if problem.class_kernels.coupling.loadings is not None:
         return None
     scales = _scales(problem)
-    if ending.values.shape[0] != problem.X.shape[1]:
+    if last.values.shape[0] != problem.X.shape[1]:
         return None
     weights = np.zeros((problem.X.shape[1], len(scales)))
-    old, new = _common(ending.names, list(problem.function_names))
+    old, new = _common(last.names, list(problem.function_names))
     usable = scales[new] > 0
-    weights[:, new[usable]] = ending.values[:, old[usable]] / scales[new[usable]]
-    intercepts = np.array([ending.intercepts.get(name, 0.0) for name in _in_core_order(problem)])
-    intercepts = intercepts / np.sqrt(sigma2) if sigma2 > 0 else np.zeros(len(intercepts))
+    weights[:, new[usable]] = last.values[:, old[usable]] / scales[new[usable]]
+    intercepts = np.array([last.intercepts.get(name, 0.0) for name in problem.classes_in_core_order()])
+    variance = problem.intercept_variance
+    intercepts = intercepts / np.sqrt(variance) if variance > 0 else np.zeros(len(intercepts))
     return np.concatenate([weights.ravel(), intercepts]) if len(new) > 0 else None
 
 
-def _begin_at_coefficients(ending: Ending, problem: Problem) -> Floats | None:
+def _transfer_coefficients(last: SolverPoint, problem: Problem) -> Floats | None:
     keys = _row_keys(problem.X)
     # The k-th of equal rows meets the k-th of before.
-    old_rows, new_rows = _common(_numbered(ending.rows), _numbered(keys))
-    old, new = _common(ending.names, _in_core_order(problem))
+    old_rows, new_rows = _common(_numbered(last.rows), _numbered(keys))
+    old, new = _common(last.names, problem.classes_in_core_order())
     if len(new_rows) < _LEAST_SHARE * len(keys) or len(new) == 0:
         return None
     point = np.zeros((len(keys), problem.n_classes))
-    point[np.ix_(new_rows, new)] = ending.values[np.ix_(old_rows, old)]
+    point[np.ix_(new_rows, new)] = last.values[np.ix_(old_rows, old)]
     return point.ravel()
-
-
-def _in_core_order(problem: Problem) -> list[Any]:
-    names = np.empty_like(problem.classes)
-    names[problem.order] = problem.classes
-    return list(names.tolist())
 
 
 def _scales(problem: Problem) -> Floats:

@@ -1,22 +1,17 @@
-"""Covariance functions of the inputs: values with parameters on log scale, shared or per class."""
+"""Kernels: immutable values that describe a covariance function and its parameters.
 
-from taxolearn.kernels.functions import (
-    RBF,
-    Cosine,
-    Function,
-    Kernel,
-    Linear,
-    Matern,
-    PerClass,
-    PerGroup,
-    PerNode,
-    Polynomial,
-    Precomputed,
-    Product,
-    RationalQuadratic,
-    Sum,
-    as_kernel,
-)
+All parameters live on log scale with bounds, and can be fixed. Kernels add, multiply and scale:
+``RBF(2.0) + 0.1 * Linear()``. The estimator takes one kernel shared by all classes, or ``PerClass``, ``PerNode`` and
+``PerGroup`` for kernels of their own.
+"""
+
+from taxolearn.kernels.base import Kernel, Product, Sum
+from taxolearn.kernels.function import Function
+from taxolearn.kernels.inner_product import Cosine, Linear, Polynomial
+from taxolearn.kernels.own import PerClass, PerGroup, PerNode
+from taxolearn.kernels.precomputed import Precomputed
+from taxolearn.kernels.registry import as_kernel, kernel_names
+from taxolearn.kernels.stationary import RBF, Matern, RationalQuadratic
 
 __all__ = [
     "RBF",
@@ -34,4 +29,5 @@ __all__ = [
     "RationalQuadratic",
     "Sum",
     "as_kernel",
+    "kernel_names",
 ]

@@ -1,17 +1,19 @@
 """Which kernel the function of every class, node or group has: from what users write to what the core takes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from taxolearn.couplings.base import ClassCoupling
-from taxolearn.kernels.functions import Kernel, PerClass, PerGroup, PerNode, as_kernel
+from taxolearn.kernels.base import Kernel
+from taxolearn.kernels.own import PerClass, PerGroup, PerNode
+from taxolearn.kernels.registry import as_kernel, start_kernel
 from taxolearn.taxonomy.tree import Taxonomy
 
-__all__ = ["ClassKernels", "assign_kernels"]
+__all__ = ["ClassKernels", "assign_kernels", "from_mapping", "function_names", "reads_kernel_values", "start_kernels"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class ClassKernels:
 
 
 def assign_kernels(
-    kernel: Any, taxonomy: Taxonomy | None, classes: npt.NDArray[Any], coupling: ClassCoupling, tying: Any
+    kernel: Any, taxonomy: Taxonomy | None, classes: npt.NDArray[Any], coupling: ClassCoupling
 ) -> ClassKernels:
     """Read the estimator's ``kernel``. Classes and functions are in the order of the core."""
     if isinstance(kernel, Sequence) and not isinstance(kernel, str):
@@ -53,16 +55,16 @@ def assign_kernels(
         # A list is in the order of classes_, which is sorted.
         kernel = dict(zip(np.sort(classes).tolist(), kernel, strict=True))
     if isinstance(kernel, Mapping):
-        kernel = _from_mapping(kernel, taxonomy, coupling, tying)
+        kernel = from_mapping(kernel, taxonomy, coupling)
     if not isinstance(kernel, (PerClass, PerNode, PerGroup)):
         shared = as_kernel(kernel)
         return ClassKernels([shared], [], coupling, shared)
     if coupling.loadings is not None:
         raise ValueError(
             "kernel gives kernels of their own to classes or nodes, but under a LearnedCoupling these share functions: "
-            'give one kernel for all, or another coupling ("identity" or "tree")'
+            'give one kernel for all, or another coupling ("independent" or "tree")'
         )
-    names = _function_names(kernel, taxonomy, classes, coupling, tying)
+    names = function_names(kernel, taxonomy, classes, coupling)
     distinct = list(dict.fromkeys(names))
     units, index, variances = kernel.assign(distinct)
     units, index = _merge_without_parameters(units, index)
@@ -81,28 +83,49 @@ def assign_kernels(
     return ClassKernels(units, kernel_of, coupling, described)
 
 
-def _from_mapping(
-    kernels: Mapping[Any, Any], taxonomy: Taxonomy | None, coupling: ClassCoupling, tying: Any
+def start_kernels(kernel: Any, X: Any) -> Any:
+    """What the user gave as ``kernel``, with names of kernels replaced by kernels whose values suit the inputs."""
+    if isinstance(kernel, str):
+        return start_kernel(kernel, X)
+    if isinstance(kernel, (PerClass, PerNode, PerGroup)):
+        return replace(kernel, kernel=start_kernels(kernel.kernel, X))
+    if isinstance(kernel, Mapping):
+        return {name: start_kernels(own, X) for name, own in kernel.items()}
+    if isinstance(kernel, Sequence):
+        return [start_kernels(own, X) for own in kernel]
+    return kernel
+
+
+def reads_kernel_values(kernel: Any) -> bool:
+    """Whether an estimator with this kernel takes kernel values for inputs instead of features."""
+    kernels = getattr(kernel, "kernel", kernel)  # of PerClass and its like
+    if isinstance(kernels, Mapping):
+        kernels = list(kernels.values())
+    each = kernels if isinstance(kernels, (list, tuple)) else [kernels]
+    return any(isinstance(kernel, Kernel) and kernel.is_precomputed for kernel in each)
+
+
+def from_mapping(
+    kernels: Mapping[Any, Any], taxonomy: Taxonomy | None, coupling: ClassCoupling
 ) -> PerClass | PerNode | PerGroup:
     """A plain mapping: by its keys for groups, for nodes, or for classes. Equal correlations are stored once."""
-    if taxonomy is not None and kernels.keys() <= set(taxonomy.groups(tying)[1]):
+    if taxonomy is not None and kernels.keys() <= set(taxonomy.groups(coupling.tying)[1]):
         return PerGroup(kernels, share="equal")
     if taxonomy is None or coupling.parents is None:
         return PerClass(kernels, share="equal")
     if kernels.keys() <= set(taxonomy.classes.tolist()):
         raise ValueError(
             "kernel maps classes to kernels, but under the tree functions belong to nodes: map the names of all nodes "
-            'below the root, or of the groups of tying, or use coupling="identity"'
+            'below the root, or of the groups of tying, or use coupling="independent"'
         )
     return PerNode(kernels, share="equal")
 
 
-def _function_names(
+def function_names(
     kernel: PerClass | PerNode | PerGroup,
     taxonomy: Taxonomy | None,
     classes: npt.NDArray[Any],
     coupling: ClassCoupling,
-    tying: Any,
 ) -> list[Any]:
     """For every function, the name under which its kernel was given."""
     is_tree = coupling.parents is not None
@@ -110,16 +133,16 @@ def _function_names(
         if is_tree:
             raise ValueError(
                 "PerClass gives kernels to the functions of a flat model; under the tree functions belong to nodes: "
-                'use PerNode or PerGroup, or coupling="identity"'
+                'use PerNode or PerGroup, or coupling="independent"'
             )
         return list(classes.tolist())
     if taxonomy is None:
         raise ValueError(f"{type(kernel).__name__} needs a taxonomy; without one, use PerClass")
     if isinstance(kernel, PerNode):
         if not is_tree:
-            raise ValueError('PerNode gives kernels to the nodes of a tree; with coupling="identity", use PerClass')
+            raise ValueError('PerNode gives kernels to the nodes of a tree; with coupling="independent", use PerClass')
         return list(taxonomy.names[1:])
-    groups, names = taxonomy.groups(tying)
+    groups, names = taxonomy.groups(coupling.tying)
     first = 1 if is_tree else taxonomy.n_inner
     return [names[group] for group in groups[first:].tolist()]
 

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from taxolearn import _core
-from taxolearn.kernels.parameters import Parameter, check_positive
-from taxolearn.validation import _in_core_form, check_threads
+from taxolearn.kernels.parameters import Parameter, Parametrized, check_positive
+from taxolearn.validation import check_threads, in_core_form
 
 __all__ = ["Kernel", "Product", "Sum"]
 
@@ -26,11 +26,15 @@ Floats = npt.NDArray[np.float64]
 _LARGEST_LOG = 700.0  # exp of more is infinite, of less than minus this zero
 
 
-class Kernel(ABC):
+class Kernel(Parametrized, ABC):
     """A covariance function: an immutable value with its parameters on log scale.
 
     Kernels add (``+``), multiply (``*``) and scale (``2.0 * kernel``). The free parameters, in the order of
     ``parameter_names``, form the vector ``theta`` of their logarithms.
+
+    ``get_params`` gives the arguments of the constructor, so ``model.set_params(kernel__variance=3.0)`` and a grid over
+    ``kernel__length_scale`` work; the parts of a sum or product are numbered: ``kernel__0__variance``. As kernels do
+    not change, the model then has another kernel, the one that ``kernel.with_params(variance=3.0)`` gives.
     """
 
     __array_ufunc__ = None  # numpy scalars leave ``number * kernel`` to us
@@ -56,37 +60,37 @@ class Kernel(ABC):
     # Parameters
 
     @abstractmethod
-    def _parameters(self) -> list[Parameter]:
+    def parameters(self) -> list[Parameter]:
         """All parameters, free or not, in the order of the core."""
 
     @abstractmethod
-    def _with_logs(self, logs: Sequence[float]) -> Kernel:
+    def with_logs(self, logs: Sequence[float]) -> Kernel:
         """The kernel with other values of all parameters."""
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the free parameters, like "length_scale[3]"; those of the second part of a sum begin with "1."."""
-        return tuple(parameter.name for parameter in self._parameters() if parameter.free)
+        return tuple(parameter.name for parameter in self.parameters() if parameter.free)
 
     @property
     def free(self) -> npt.NDArray[np.bool_]:
         """For each parameter, in the order of the core, whether it is part of ``theta``. Read-only."""
-        return _read_only(np.array([parameter.free for parameter in self._parameters()], dtype=np.bool_))
+        return _read_only(np.array([parameter.free for parameter in self.parameters()], dtype=np.bool_))
 
     @property
     def theta(self) -> Floats:
         """Logarithms of the free parameters. Read-only."""
-        return _read_only(np.array([p.log for p in self._parameters() if p.free], dtype=np.float64))
+        return _read_only(np.array([p.log for p in self.parameters() if p.free], dtype=np.float64))
 
     @property
     def theta_bounds(self) -> Floats:
         """Logarithms of the bounds of the free parameters, shape (n_parameters, 2). Read-only."""
-        pairs = [(p.low, p.high) for p in self._parameters() if p.free]
+        pairs = [(p.low, p.high) for p in self.parameters() if p.free]
         return _read_only(np.array(pairs, dtype=np.float64).reshape(-1, 2))
 
     def with_theta(self, theta: npt.ArrayLike) -> Kernel:
         """The kernel with other values of the free parameters, given by their logarithms."""
-        parameters = self._parameters()
+        parameters = self.parameters()
         places = [k for k, parameter in enumerate(parameters) if parameter.free]
         values = np.asarray(theta, dtype=np.float64)
         if values.shape != (len(places),):
@@ -102,18 +106,18 @@ class Kernel(ABC):
                     f"{_LARGEST_LOG:g}, got {value}"
                 )
             logs[k] = value
-        return self._with_logs(logs)
+        return self.with_logs(logs)
 
     # Variance
 
     @property
     @abstractmethod
-    def _variance(self) -> float:
+    def total_variance(self) -> float:
         """The factor that ``split`` takes out."""
 
     @property
     @abstractmethod
-    def _variance_is_fixed(self) -> bool: ...
+    def total_variance_is_fixed(self) -> bool: ...
 
     @abstractmethod
     def _unit(self) -> Kernel:
@@ -141,7 +145,7 @@ class Kernel(ABC):
         >>> (2.0 * Linear() + 6.0 * RBF()).split()
         (2.0, Linear(variance=1.0, fixed='variance') + RBF(length_scale=1.0, variance=3.0))
         """
-        return self._variance, self._unit()
+        return self.total_variance, self._unit()
 
     def __add__(self, other: Kernel) -> Sum:
         return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
@@ -192,7 +196,7 @@ class Kernel(ABC):
             X, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C", input_name=name
         )
         self.check_features(X.shape[1])
-        return _in_core_form(X)
+        return in_core_form(X)
 
     def _matrix(self, X: Any, Y: Any, n_threads: int) -> Floats:
         return self.to_core().matrix(X, Y, n_threads)
@@ -234,6 +238,12 @@ class _Combination(Kernel):
             )
         object.__setattr__(self, "parts", tuple(flat))
 
+    def _own_params(self) -> dict[str, Any]:
+        return {str(k): part for k, part in enumerate(self.parts)}
+
+    def _of_params(self, params: dict[str, Any]) -> Any:
+        return type(self)(tuple(params.values()))
+
     @property
     def is_native(self) -> bool:
         return all(part.is_native for part in self.parts)
@@ -246,12 +256,12 @@ class _Combination(Kernel):
         for part in self.parts:
             part.check_features(n_features)
 
-    def _parameters(self) -> list[Parameter]:
-        return [p._replace(name=f"{k}.{p.name}") for k, part in enumerate(self.parts) for p in part._parameters()]
+    def parameters(self) -> list[Parameter]:
+        return [p._replace(name=f"{k}.{p.name}") for k, part in enumerate(self.parts) for p in part.parameters()]
 
-    def _with_logs(self, logs: Sequence[float]) -> Kernel:
+    def with_logs(self, logs: Sequence[float]) -> Kernel:
         values = iter(logs)
-        parts = (part._with_logs([next(values) for _ in part._parameters()]) for part in self.parts)
+        parts = (part.with_logs([next(values) for _ in part.parameters()]) for part in self.parts)
         return type(self)(tuple(parts))
 
     def _matrix(self, X: Any, Y: Any, n_threads: int) -> Floats:
@@ -306,16 +316,16 @@ class Sum(_Combination):
         return _core.SumKernel([part.to_core() for part in self.parts])
 
     @property
-    def _variance(self) -> float:
-        return self.parts[0]._variance
+    def total_variance(self) -> float:
+        return self.parts[0].total_variance
 
     @property
-    def _variance_is_fixed(self) -> bool:
-        return self.parts[0]._variance_is_fixed
+    def total_variance_is_fixed(self) -> bool:
+        return self.parts[0].total_variance_is_fixed
 
     def _unit(self) -> Kernel:
         first, *others = self.parts
-        return Sum((first._unit(), *(part._divided(first._variance) for part in others)))
+        return Sum((first._unit(), *(part._divided(first.total_variance) for part in others)))
 
     def _divided(self, divisor: float) -> Kernel:
         return Sum(tuple(part._divided(divisor) for part in self.parts))
@@ -354,20 +364,20 @@ class Product(_Combination):
         return _core.ProductKernel([part.to_core() for part in self.parts])
 
     @property
-    def _variance(self) -> float:
-        return math.prod(part._variance for part in self.parts)
+    def total_variance(self) -> float:
+        return math.prod(part.total_variance for part in self.parts)
 
     @property
-    def _variance_is_fixed(self) -> bool:
-        return all(part._variance_is_fixed for part in self.parts)
+    def total_variance_is_fixed(self) -> bool:
+        return all(part.total_variance_is_fixed for part in self.parts)
 
     def _unit(self) -> Kernel:
         return Product(tuple(part._unit() for part in self.parts))
 
     def _divided(self, divisor: float) -> Kernel:
         """One part carries the variance of all: the first where it is free."""
-        carrier = next((k for k, part in enumerate(self.parts) if not part._variance_is_fixed), 0)
-        rest = math.prod(part._variance for k, part in enumerate(self.parts) if k != carrier)
+        carrier = next((k for k, part in enumerate(self.parts) if not part.total_variance_is_fixed), 0)
+        rest = math.prod(part.total_variance for k, part in enumerate(self.parts) if k != carrier)
         return Product(
             tuple(part._divided(divisor / rest) if k == carrier else part._unit() for k, part in enumerate(self.parts))
         )

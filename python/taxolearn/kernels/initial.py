@@ -1,8 +1,6 @@
-"""Kernels that are given by name alone: values from the data, for learning to start from."""
+"""Kernels with values that suit the data: for learning to start from, or to use as they are."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,27 +8,17 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
-from taxolearn.kernels.functions import (
-    RBF,
-    Cosine,
-    Kernel,
-    Linear,
-    Matern,
-    PerClass,
-    PerGroup,
-    PerNode,
-    Polynomial,
-    RationalQuadratic,
-)
+from taxolearn.kernels.inner_product import Cosine, Linear, Polynomial
+from taxolearn.kernels.stationary import RBF, Matern, RationalQuadratic
 
-__all__ = ["start_kernel", "start_kernels"]
-
-_STATIONARY: dict[str, type[RBF | Matern | RationalQuadratic]] = {
-    "rbf": RBF,
-    "matern": Matern,
-    "rational_quadratic": RationalQuadratic,
-}
-_NAMES = ("linear", *_STATIONARY, "cosine", "polynomial")
+__all__ = [
+    "start_cosine",
+    "start_linear",
+    "start_matern",
+    "start_polynomial",
+    "start_rational_quadratic",
+    "start_rbf",
+]
 
 _LINEAR_SCALE = 5.0  # of the kernel between two rows; of one row with itself in Seeger (2008)
 _LEAST_COSINE = 0.01  # rows that have nothing in common count as if they had this
@@ -43,51 +31,45 @@ _ROUNDING = 1e-24  # share of the squared values
 _BLOCK = 2**22  # elements of X that are copied at once
 
 
-def start_kernel(name: str | None, X: Any) -> Kernel:
-    """The kernel of that name with values that suit the inputs.
+def start_linear(X: Any) -> Linear:
+    """With a variance by the length of the rows and the angles between them."""
+    variance = _LINEAR_SCALE / _usual_cosine(X) / _positive(_mean_square(X))
+    return Linear(variance, bounds=_bounds("variance", variance))
 
-    For ``Linear`` and ``Cosine`` the mean of ``k(x, x)`` becomes 5 divided by the root mean square cosine of the angles
-    between rows: the sparser the rows, the less they tell about each other, and the larger the variances that learning
-    ends with. The mean is 10 for the others, for ``Polynomial`` at rows of root mean square length. A length scale is
-    the root of the summed variances of the features, which is the root mean square distance of two rows divided by the
-    root of 2. Where inputs are zero, or do not vary, these count as 1.
 
-    Parameters
-    ----------
-    name : {"linear", "rbf", "matern", "rational_quadratic", "cosine", "polynomial"} or None
-        None means "linear".
-    X : array or CSR matrix of shape (n_samples, n_features)
-        Checked inputs.
-    """
-    if name is None:
-        name = "linear"
-    if name not in _NAMES:
-        raise ValueError(f"kernel is {name!r}, expected a kernel or one of {', '.join(map(repr, _NAMES))}")
-    if name in _STATIONARY:
-        length_scale = _positive(math.sqrt(_total_variance(X)))
-        make = _STATIONARY[name]
-        return make(length_scale, variance=_SCALE, bounds=_bounds("length_scale", length_scale))
-    if name == "cosine":
-        return Cosine(_LINEAR_SCALE / _usual_cosine(X))
-    square = _positive(_mean_square(X))
-    if name == "linear":
-        variance = _LINEAR_SCALE / _usual_cosine(X) / square
-        return Linear(variance, bounds=_bounds("variance", variance))
-    degree, scale = 2, 1.0 / square
+def start_cosine(X: Any) -> Cosine:
+    """With a variance by the angles between rows."""
+    return Cosine(_LINEAR_SCALE / _usual_cosine(X))
+
+
+def start_polynomial(X: Any) -> Polynomial:
+    """Of degree 2, with a scale by the length of the rows."""
+    degree, scale = 2, 1.0 / _positive(_mean_square(X))
     return Polynomial(degree, scale, 1.0, _SCALE / 2**degree, bounds=_bounds("scale", scale))
 
 
-def start_kernels(kernel: Any, X: Any) -> Any:
-    """What the user gave as ``kernel``, with names of kernels, and None, replaced by kernels."""
-    if kernel is None or isinstance(kernel, str):
-        return start_kernel(kernel, X)
-    if isinstance(kernel, (PerClass, PerNode, PerGroup)):
-        return replace(kernel, kernel=start_kernels(kernel.kernel, X))
-    if isinstance(kernel, Mapping):
-        return {name: start_kernels(own, X) for name, own in kernel.items()}
-    if isinstance(kernel, Sequence):
-        return [start_kernels(own, X) for own in kernel]
-    return kernel
+def start_rbf(X: Any) -> RBF:
+    """With a length scale by the distances of the rows."""
+    return RBF(**_stationary(X))
+
+
+def start_matern(X: Any) -> Matern:
+    """With a length scale by the distances of the rows."""
+    return Matern(**_stationary(X))
+
+
+def start_rational_quadratic(X: Any) -> RationalQuadratic:
+    """With a length scale by the distances of the rows."""
+    return RationalQuadratic(**_stationary(X))
+
+
+def _stationary(X: Any) -> dict[str, Any]:
+    length_scale = _positive(math.sqrt(_total_variance(X)))
+    return {
+        "length_scale": length_scale,
+        "variance": _SCALE,
+        "bounds": _bounds("length_scale", length_scale),
+    }
 
 
 def _positive(number: float) -> float:

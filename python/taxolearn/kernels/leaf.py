@@ -86,6 +86,9 @@ class Leaf(Kernel):
     def _fixed(self) -> tuple[str, ...]:
         return tuple(self.fixed) if not isinstance(self.fixed, (bool, str)) else ()
 
+    def _own_params(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+
     @property
     def is_native(self) -> bool:
         return True
@@ -93,7 +96,7 @@ class Leaf(Kernel):
     def check_features(self, n_features: int) -> None:
         pass
 
-    def _parameters(self) -> list[Parameter]:
+    def parameters(self) -> list[Parameter]:
         return [parameter for name in self._names for parameter in self._parameters_named(name)]
 
     def _parameters_named(self, name: str) -> list[Parameter]:
@@ -107,7 +110,7 @@ class Leaf(Kernel):
             for label, log in logs.items()
         ]
 
-    def _with_logs(self, logs: Sequence[float]) -> Kernel:
+    def with_logs(self, logs: Sequence[float]) -> Kernel:
         values = iter(logs)
         changes: dict[str, Any] = {}
         for name in self._names:
@@ -119,11 +122,11 @@ class Leaf(Kernel):
         return self._changed(**changes)
 
     @property
-    def _variance(self) -> float:
+    def total_variance(self) -> float:
         return self.variance
 
     @property
-    def _variance_is_fixed(self) -> bool:
+    def total_variance_is_fixed(self) -> bool:
         return "variance" in self._fixed
 
     def _unit(self: _Self) -> _Self:

@@ -6,10 +6,12 @@ from numbers import Real
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 
 __all__ = [
     "DEFAULT_BOUNDS",
     "Parameter",
+    "Parametrized",
     "Table",
     "check_bounds",
     "check_fixed",
@@ -18,6 +20,7 @@ __all__ = [
     "exact_log",
     "hold_within",
     "rounded",
+    "with_params",
 ]
 
 DEFAULT_BOUNDS = (1e-5, 1e5)
@@ -143,3 +146,57 @@ def exact_log(log: float, old: float) -> float:
 def rounded(number: float) -> float:
     """The number to 10 digits, so that equal ratios are equal numbers however they came about."""
     return float(f"{number:.10g}")
+
+
+def with_params(value: Any, params: Mapping[str, Any], name: str) -> Any:
+    """The value with other parameters, given by names like ``variance`` or ``0__length_scale``; it does not change.
+
+    ``name`` is how errors call it.
+    """
+    if hasattr(value, "with_params"):
+        return value.with_params(**params)
+    if hasattr(value, "set_params") and not isinstance(value, type):
+        return clone(value).set_params(**params)
+    raise ValueError(f"{name} is {value!r}, which has no parameter {next(iter(params))!r} to set")
+
+
+def updated(owner: str, own: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a value, some of them replaced; those of parts are set by names like ``part__name``."""
+    out, nested = dict(own), dict[str, dict[str, Any]]()
+    for key, value in params.items():
+        name, inside, rest = key.partition("__")
+        if name not in own:
+            raise ValueError(f"{owner} has no parameter {name!r}; it has {', '.join(map(repr, own))}")
+        if inside:
+            nested.setdefault(name, {})[rest] = value
+        else:
+            out[name] = value
+    for name, inner in nested.items():
+        out[name] = with_params(out[name], inner, f"{owner}: {name}")
+    return out
+
+
+class Parametrized:
+    """A value that does not change, with parameters as scikit-learn sees them: ``clone`` gives it back as it is."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with ``deep`` also those of parts, as ``part__name``."""
+        out = self._own_params()
+        if deep:
+            for name, value in list(out.items()):
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    out |= {f"{name}__{key}": each for key, each in value.get_params().items()}
+        return out
+
+    def with_params(self, **params: Any) -> Any:
+        """The same with other parameters, named as in ``get_params``."""
+        return self._of_params(updated(type(self).__name__, self._own_params(), params))
+
+    def _own_params(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _of_params(self, params: dict[str, Any]) -> Any:
+        return type(self)(**params)
+
+    def __sklearn_clone__(self) -> Any:
+        return self

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.kernels.base import Kernel, Product, Sum
-from taxolearn.kernels.functions import Polynomial
+from taxolearn.kernels.inner_product import Polynomial
 from taxolearn.kernels.leaf import Leaf
 
 __all__ = ["learned_parameters", "scale_bounds", "scale_is_free", "scaled", "variance_bounds", "with_logs"]
@@ -21,7 +21,7 @@ def scale_is_free(kernel: Kernel) -> bool:
         return all(map(scale_is_free, kernel.parts))
     if isinstance(kernel, Product):
         return any(map(scale_is_free, kernel.parts))
-    return kernel._parameters()[-1].free
+    return kernel.parameters()[-1].free
 
 
 def learned_parameters(kernel: Kernel, *, held: bool = False) -> Booleans:
@@ -47,7 +47,7 @@ def learned_parameters(kernel: Kernel, *, held: bool = False) -> Booleans:
         return np.concatenate(
             [learned_parameters(part, held=held or k != first) for k, part in enumerate(kernel.parts)]
         )
-    parameters = kernel._parameters()
+    parameters = kernel.parameters()
     learned = np.array([parameter.free for parameter in parameters], dtype=np.bool_)
     if isinstance(kernel, Polynomial) and learned[2] and (learned[1] or kernel.offset == 0):
         learned[0] = False
@@ -64,12 +64,12 @@ def _scale_mask(kernel: Kernel) -> list[bool]:
         carrier = next((k for k, part in enumerate(kernel.parts) if scale_is_free(part)), 0)
         masks = [_scale_mask(part) for part in kernel.parts]
         return [flag and k == carrier for k, mask in enumerate(masks) for flag in mask]
-    return [False] * (len(kernel._parameters()) - 1) + [True]
+    return [False] * (len(kernel.parameters()) - 1) + [True]
 
 
 def scale_bounds(kernel: Kernel) -> tuple[float, float]:
     """Logarithms of the factors by which the kernel may be multiplied: no variance leaves its bounds."""
-    parameters = [p for p, flag in zip(kernel._parameters(), _scale_mask(kernel), strict=True) if flag]
+    parameters = [p for p, flag in zip(kernel.parameters(), _scale_mask(kernel), strict=True) if flag]
     return max(p.low - p.log for p in parameters), min(p.high - p.log for p in parameters)
 
 
@@ -77,7 +77,7 @@ def variance_bounds(kernel: Kernel) -> tuple[float, float]:
     """Logarithms of the bounds of the variance that ``Kernel.split`` takes out."""
     first = kernel.parts[0] if isinstance(kernel, Sum) else kernel
     low, high = scale_bounds(first)
-    log = float(np.log(first._variance))
+    log = float(np.log(first.total_variance))
     return log + low, log + high
 
 
@@ -91,13 +91,13 @@ def with_logs(kernel: Kernel, changes: Sequence[float] | Floats, log_factor: flo
 
     Bounds that the new values would leave are dropped.
     """
-    logs = [p.log for p in kernel._parameters()]
+    logs = [p.log for p in kernel.parameters()]
     shifts = np.where(_scale_mask(kernel), log_factor, 0.0) + np.asarray(changes, dtype=np.float64)
     moved = [log + shift if shift != 0 else log for log, shift in zip(logs, shifts.tolist(), strict=True)]
     try:
-        return kernel._with_logs(moved)
+        return kernel.with_logs(moved)
     except ValueError:
-        return _without_bounds(kernel)._with_logs(moved)
+        return _without_bounds(kernel).with_logs(moved)
 
 
 def _without_bounds(kernel: Kernel) -> Kernel:

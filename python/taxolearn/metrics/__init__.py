@@ -10,6 +10,7 @@ from taxolearn.metrics.confidence import (
     error_reject_curve,
     expected_calibration_error,
     reliability_curve,
+    reliability_of_answers,
 )
 from taxolearn.metrics.hierarchy import (
     LevelScores,
@@ -22,7 +23,7 @@ from taxolearn.metrics.hierarchy import (
     taxo_loss,
 )
 from taxolearn.metrics.labels import accuracy, f1, zero_one_loss
-from taxolearn.metrics.probability import log_loss, precision_at_k, reciprocal_rank
+from taxolearn.metrics.probability import log_loss, log_losses, precision_at_k, reciprocal_rank
 
 __all__ = [
     "ErrorRejectCurve",
@@ -37,10 +38,12 @@ __all__ = [
     "hierarchical_precision_recall_f",
     "level_precision_recall_f",
     "log_loss",
+    "log_losses",
     "parent_accuracy",
     "precision_at_k",
     "reciprocal_rank",
     "reliability_curve",
+    "reliability_of_answers",
     "symmetric_difference_loss",
     "taxo_loss",
     "zero_one_loss",

@@ -13,11 +13,13 @@ from taxolearn.metrics.inputs import (
     LabelSets,
     class_columns,
     read_classes,
+    read_confidence,
     read_labels,
     read_scores,
     read_taxonomy,
     read_truth,
     read_weights,
+    rounding,
     row_blocks,
     sums,
 )
@@ -31,7 +33,10 @@ __all__ = [
     "error_reject_curve",
     "expected_calibration_error",
     "reliability_curve",
+    "reliability_of_answers",
 ]
+
+N_BINS = 10
 
 
 class ErrorRejectCurve(NamedTuple):
@@ -123,14 +128,9 @@ def error_reject_curve(
     errors: npt.NDArray[Any]
     errors = wrong_items(y_true, y_pred, None) if taxonomy is None else taxo_losses(y_true, y_pred, taxonomy)
     weights = read_weights(sample_weight, len(errors))
-    try:
-        scores = np.asarray(confidence, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("confidence must be numbers, one per item") from None
+    scores = read_confidence(confidence)
     if scores.shape != errors.shape:
         raise ValueError(f"confidence has shape {scores.shape}, expected ({len(errors)},): one number per item")
-    if np.isnan(scores).any():
-        raise ValueError(f"confidence has NaN values, the first at {np.flatnonzero(np.isnan(scores))[0]}")
     counted = weights > 0
     threshold, groups = np.unique(-scores[counted], return_inverse=True)
     sizes = sums(groups.reshape(-1), weights[counted], len(threshold))
@@ -150,7 +150,7 @@ def reliability_curve(
     labels: Any = None,
     pairs: Any = None,
     taxonomy: Taxonomy | None = None,
-    n_bins: int = 10,
+    n_bins: int = N_BINS,
     strategy: str = "uniform",
     sample_weight: Any = None,
 ) -> ReliabilityCurve:
@@ -215,6 +215,45 @@ def reliability_curve(
     return _binned(_looked_at(true, scores, order, weights, rows, begin, end), n_bins, strategy)
 
 
+def reliability_of_answers(
+    confidence: Any, correct: Any, *, n_bins: int = N_BINS, strategy: str = "uniform", sample_weight: Any = None
+) -> ReliabilityCurve:
+    """How often answers of each confidence are right: :func:`reliability_curve` where only the answers were kept.
+
+    Parameters
+    ----------
+    confidence : array-like of shape (n,)
+        The probability of each answer.
+    correct : array-like of bool, shape (n,)
+        Whether the answer is right.
+    n_bins, strategy, sample_weight
+        As in :func:`reliability_curve`.
+
+    Returns
+    -------
+    ReliabilityCurve
+        The same as from the whole matrix of probabilities, if each answer is the most probable class.
+
+    Examples
+    --------
+    >>> from taxolearn.metrics import reliability_of_answers
+    >>> reliability_of_answers([0.5, 1.0], [True, False]).calibration_error
+    0.75
+    """
+    check_number("n_bins", n_bins, least=1, integer=True)
+    check_choice("strategy", strategy, ("uniform", "quantile"))
+    found = read_confidence(confidence)
+    hits = np.asarray(correct)
+    if hits.dtype != np.bool_ or hits.shape != found.shape:
+        raise ValueError(f"correct must be {len(found)} booleans, one per item, got {hits.dtype} of shape {hits.shape}")
+    if found.min() < -rounding(found) or found.max() > 1 + rounding(found):
+        raise ValueError(
+            f"confidence must be probabilities between 0 and 1, got values from {found.min()} to {found.max()}"
+        )
+    weights = read_weights(sample_weight, len(found))
+    return _binned([_Predictions(np.clip(found, 0.0, 1.0), hits, weights)], n_bins, strategy)
+
+
 def expected_calibration_error(
     y_true: Any,
     proba: Any,
@@ -223,7 +262,7 @@ def expected_calibration_error(
     labels: Any = None,
     pairs: Any = None,
     taxonomy: Taxonomy | None = None,
-    n_bins: int = 10,
+    n_bins: int = N_BINS,
     strategy: str = "uniform",
     sample_weight: Any = None,
 ) -> float:
@@ -277,7 +316,7 @@ def _chosen(
 ) -> tuple[IntArray | None, IntArray, IntArray]:
     """Rows that are looked at, and for each the ordered columns to sum over, from begin to end.
 
-    Instead of the rows None, if in every row all of these columns are looked at.
+    None takes the place of the rows if all of these columns are looked at in every row.
     """
     argument = "labels" if pairs is None else "pairs"
     if pairs is not None:

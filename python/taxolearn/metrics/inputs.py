@@ -23,6 +23,7 @@ __all__ = [
     "class_columns",
     "contains",
     "read_classes",
+    "read_confidence",
     "read_labels",
     "read_nodes",
     "read_scores",
@@ -113,7 +114,7 @@ def read_labels(name: str, y: Any, *, mixed: bool = False) -> npt.NDArray[Any] |
     try:
         labels = np.asarray(y)
     except ValueError:
-        labels = np.empty((0, 0, 0))  # items of different lengths, told below
+        labels = np.empty((0, 0, 0))  # items of different lengths, refused below
     if labels.ndim == 2:
         if labels.dtype.kind not in _NUMBERS:
             raise ValueError(
@@ -234,7 +235,7 @@ def read_sets(y_true: Any, y_pred: Any) -> tuple[SetPair, npt.NDArray[Any] | Non
 
 
 def check_same_kind(name: str, labels: npt.NDArray[Any], other: str, others: npt.NDArray[Any]) -> None:
-    """Refuses to compare strings with numbers, and integers with floats that cannot tell them apart."""
+    """Refuse to compare strings with numbers, and integers with floats that cannot tell them apart."""
     if (labels.dtype.kind == "U") != (others.dtype.kind == "U"):
         raise ValueError(
             f"{name} has labels such as {labels.flat[0].item()!r} and {other} such as {others.flat[0].item()!r}; "
@@ -257,7 +258,7 @@ def _check_lengths(n_true: int, n_predicted: int) -> None:
 
 
 def read_taxonomy(taxonomy: Any) -> Taxonomy:
-    """The taxonomy, if it is one."""
+    """Return the taxonomy, if it is one."""
     if not isinstance(taxonomy, Taxonomy):
         raise ValueError(f"taxonomy must be a taxolearn.Taxonomy, got {type(taxonomy).__name__}")
     return taxonomy
@@ -375,6 +376,21 @@ def read_scores(name: str, scores: Any, classes: npt.NDArray[Any], *, probabilit
     return matrix
 
 
+def read_confidence(confidence: Any) -> FloatArray:
+    """One number for each item, without NaN."""
+    try:
+        scores = np.asarray(confidence, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("confidence must be numbers, one per item") from None
+    if scores.ndim != 1:
+        raise ValueError(f"confidence has shape {scores.shape}, expected one number per item")
+    if len(scores) == 0:
+        raise ValueError("confidence is empty, at least one item is needed")
+    if np.isnan(scores).any():
+        raise ValueError(f"confidence has NaN values, the first at {np.flatnonzero(np.isnan(scores))[0]}")
+    return scores
+
+
 def rounding(matrix: npt.NDArray[Any]) -> float:
     """How far a sum of probabilities may be from one, for their precision."""
     return 1e-3 if matrix.dtype == np.float32 else 1e-5
@@ -386,7 +402,7 @@ def class_columns(name: str, labels: npt.NDArray[Any], classes: npt.NDArray[Any]
     if (labels.dtype.kind == "b") != (classes.dtype.kind == "b"):
         raise ValueError(
             f"{name} has labels such as {labels[0].item()!r} and classes such as {classes[0].item()!r}; "
-            f"booleans are no numbers of classes, so make both of one kind"
+            f"booleans are not numbers of classes, so make both the same kind"
         )
     order = np.argsort(classes, kind="stable")
     columns: IntArray = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
@@ -412,5 +428,5 @@ def read_truth(y_true: Any, classes: npt.NDArray[Any], scores: npt.NDArray[Any],
 
 
 def row_blocks(matrix: npt.NDArray[Any], columns: int = 0) -> Iterator[slice]:
-    """Slices of rows that hold a bounded number of entries each, also where rows get so many columns."""
+    """Yield slices of rows that hold a bounded number of entries each, also where rows get ``columns`` columns."""
     yield from gen_batches(len(matrix), max(1, _BLOCK // max(columns, matrix.shape[1])))

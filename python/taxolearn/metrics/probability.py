@@ -19,7 +19,7 @@ from taxolearn.metrics.inputs import (
 )
 from taxolearn.validation import check_number
 
-__all__ = ["log_loss", "precision_at_k", "reciprocal_rank"]
+__all__ = ["log_loss", "log_losses", "precision_at_k", "reciprocal_rank"]
 
 
 def log_loss(
@@ -33,7 +33,7 @@ def log_loss(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        The true classes. An indicator matrix with one class in each row will do too.
+        The true classes. An indicator matrix with one class per row works as well.
     proba : array-like of shape (n, n_classes), default=None
         Probabilities; rows sum to one.
     classes : array-like of shape (n_classes,)
@@ -55,16 +55,37 @@ def log_loss(
     >>> log_loss(["a"], log_proba=[[-1000.0, 0.0]], classes=["a", "b"])
     1000.0
     """
+    losses = log_losses(y_true, proba, classes=classes, log_proba=log_proba)
+    return average(losses, read_weights(sample_weight, len(losses)))
+
+
+def log_losses(y_true: Any, proba: Any = None, *, classes: Any, log_proba: Any = None) -> FloatArray:
+    """Negative logarithm of the probability of each item's true class.
+
+    Parameters
+    ----------
+    y_true, proba, classes, log_proba
+        As in :func:`log_loss`.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> from taxolearn.metrics import log_losses
+    >>> log_losses(["a", "b"], [[0.5, 0.5], [0.75, 0.25]], classes=["a", "b"])
+    array([0.69314718, 1.38629436])
+    """
     if (proba is None) == (log_proba is None):
-        raise ValueError("log_loss needs either proba or log_proba, and not both")
+        raise ValueError("the log loss needs either proba or log_proba, and not both")
     names = read_classes(classes)
     logs = proba is None
     argument = "log_proba" if logs else "proba"
     scores = read_scores(argument, log_proba if logs else proba, names, probabilities=not logs)
     true = read_truth(y_true, names, scores, argument)
     if len(true.keys) != true.n or (true.rows != np.arange(true.n)).any():
-        raise ValueError("y_true must have one class in each row; log_loss is not made for sets of labels")
-    weights = read_weights(sample_weight, true.n)
+        raise ValueError("y_true must have one class in each row; the log loss is not made for sets of labels")
     if logs and scores.max() == np.inf:
         raise ValueError("log_proba has infinite values; logarithms of probabilities are at most 0")
     for block in row_blocks(scores):
@@ -79,7 +100,7 @@ def log_loss(
     if not logs:
         with np.errstate(divide="ignore"):
             found = np.log(np.maximum(found, 0.0))
-    return average(-found, weights) + 0.0  # no negative zero
+    return 0.0 - found  # no negative zero
 
 
 def reciprocal_rank(y_true: Any, proba: Any, *, classes: Any, sample_weight: Any = None) -> float:

@@ -2,9 +2,10 @@
 
 from taxolearn.readers.arff import ArffData, read_arff
 from taxolearn.readers.labelled import LabelledData
-from taxolearn.readers.labelled_tables import read_table, read_text_pairs
 from taxolearn.readers.npz import NpzData, read_npz
 from taxolearn.readers.svmlight import LshtcData, SvmlightData, read_lshtc, read_svmlight
+from taxolearn.readers.tables import read_table
+from taxolearn.readers.text_pairs import read_text_pairs
 from taxolearn.readers.vw import VwData, read_vw
 
 __all__ = [

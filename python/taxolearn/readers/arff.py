@@ -76,7 +76,7 @@ def read_arff(
     nominal: Literal["onehot", "code"] = "onehot",
     encoding: str = "utf-8",
 ) -> ArffData:
-    """Reads an ARFF file that has one attribute of the type ``hierarchical``.
+    """Read an ARFF file that has one attribute of the type ``hierarchical``.
 
     Rows are dense (``1,?,a,1/2@3``) or sparse (``{0 1, 3 1/2@3}``, attributes counted from 0). In a sparse row an
     attribute that is left out is 0, and a nominal one has the first of its values.
@@ -89,7 +89,7 @@ def read_arff(
         How the hierarchy is written. With "auto" it is a DAG if all its entries are pairs and one of them begins
         with "root", as CLUS demands.
     nominal : {"onehot", "code"}, default "onehot"
-        A nominal attribute becomes one column a value with 0 and 1, or one column with the value's position in the
+        A nominal attribute becomes one column of 0 and 1 per value, or one column with the value's position in the
         declaration.
     encoding : str, default "utf-8"
         Encoding of the text.
@@ -122,14 +122,14 @@ def read_arff(
 
 
 class _File:
-    """Lines of a file, and errors that say where in it."""
+    """Lines of a file, and errors that say where in it they are."""
 
     def __init__(self, name: str, lines: list[str]) -> None:
         self.name = name
         self.lines = lines
 
     def error(self, number: int, column: int, expected: str, found: str) -> ValueError:
-        """For a line and column from 0; the message counts from 1."""
+        """Make an error for a line and column counted from 0; the message counts from 1."""
         shown = found if len(found) <= 60 else found[:60] + "..."
         return ValueError(
             f"{self.name}, line {max(number, 0) + 1}, column {column + 1}: expected {expected}, found {shown}"
@@ -305,7 +305,7 @@ class _Rows:
             self._read_dense(number, _fields(self.file, number, line, 0))
 
     def _read_plain(self, fields: list[str]) -> bool:
-        """The fast way: true if the row consists of good numbers, known values and known labels."""
+        """Read a row the fast way; false if it has anything but plain numbers, known values and known labels."""
         if len(fields) != len(self.attributes) or self.strings:
             return False
         labels = tuple(dict.fromkeys(fields[self.target].strip().split("@")))
@@ -329,7 +329,7 @@ class _Rows:
         if len(fields) != len(self.attributes):
             column = fields[len(self.attributes)][2] if len(fields) > len(self.attributes) else fields[-1][2]
             raise self.file.error(
-                number, column, f"{len(self.attributes)} fields, one an attribute", f"{len(fields)} fields"
+                number, column, f"{len(self.attributes)} fields, one per attribute", f"{len(fields)} fields"
             )
         row = []
         for attribute, (text, quoted, column) in zip(self.attributes, fields, strict=True):

@@ -26,7 +26,7 @@ def name_of(source: Source) -> str:
 
 @contextmanager
 def _open(source: Source) -> Iterator[_Stream]:
-    """The source at its first byte. Files that were opened elsewhere stay open."""
+    """Open the source at its first byte. Files that were opened elsewhere stay open."""
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as file:
             yield _Stream(file)
@@ -37,7 +37,7 @@ def _open(source: Source) -> Iterator[_Stream]:
 
 
 class _Stream:
-    """A binary file read forward only, of which nothing is asked but ``read``."""
+    """A binary file that is read forward only and needs no method but ``read``."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self._source = source
@@ -68,7 +68,7 @@ class _Stream:
 
 
 def read_blocks(source: Source) -> Iterator[bytes]:
-    """The decompressed bytes, a few megabytes at a time. Compressed is what begins like gzip, whatever its name."""
+    """Read bytes, a few megabytes at a time, decompressed if they begin like gzip, whatever the name of the file is."""
     with _open(source) as file:
         stream: Any = file
         if file.peek(len(_GZIP)) == _GZIP:
@@ -89,12 +89,12 @@ def read_blocks(source: Source) -> Iterator[bytes]:
 
 
 def read_all(source: Source) -> bytes:
-    """The decompressed bytes."""
+    """Read the decompressed bytes."""
     return b"".join(read_blocks(source))
 
 
 def read_text(source: Source, encoding: str) -> str:
-    """The decompressed and decoded text, without a byte order mark."""
+    """Read the decompressed and decoded text, without a byte order mark."""
     content = read_all(source)
     try:
         return content.decode(encoding).removeprefix("\ufeff")
@@ -108,7 +108,7 @@ def read_text(source: Source, encoding: str) -> str:
 
 
 def read_lines(source: Source, encoding: str) -> list[str]:
-    """Lines of text without their ends (line feed, with or without a carriage return)."""
+    """Read lines of text without their ends (line feed, with or without a carriage return)."""
     lines = read_text(source, encoding).split("\n")
     if lines[-1] == "":
         lines.pop()

@@ -18,8 +18,8 @@ class LabelledData:
     X : csr_array or ndarray, shape (n_samples, n_features)
         The inputs. Sparse rows have their columns in rising order, each once.
     y : ndarray, shape (n_samples,), or list of tuples
-        The labels: one a row, or with several labels a row a tuple for each row. Numbers are int64 if all labels of
-        the file are integers, else float64.
+        The labels: one per row, or where rows have several labels, a tuple for each row. Numbers are int64 if all
+        labels of the file are integers, else float64.
     """
 
     X: Any

@@ -35,7 +35,7 @@ class NpzData(LabelledData):
 
 
 def read_npz(source: Source, prefix: str = "", *, n_features: int | None = None) -> NpzData:
-    """Reads a CSR matrix from the arrays ``data``, ``indices`` and ``indptr``, and labels from ``y``.
+    """Read a CSR matrix from the arrays ``data``, ``indices`` and ``indptr``, and labels from ``y``.
 
     Files of `scipy.sparse.save_npz` have this form. So have files with several matrices, told apart by a prefix:
     ``read_npz(path, "train")`` takes ``train_data``, ``train_indices``, ``train_indptr`` and ``train_y``. Nothing is
@@ -83,7 +83,7 @@ def read_npz(source: Source, prefix: str = "", *, n_features: int | None = None)
     X = _matrix(name, before, arrays, n_features)
     y = arrays.get(before + "y")
     if y is not None and y.shape[:1] != X.shape[:1]:
-        raise ValueError(f"{name}: expected {X.shape[0]} labels in {before}y, one a row, found the shape {y.shape}")
+        raise ValueError(f"{name}: expected {X.shape[0]} labels in {before}y, one per row, found the shape {y.shape}")
     return NpzData(X, y)
 
 

@@ -23,7 +23,7 @@ _INEXACT = 2**53
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Puts the file's name before the line and column of the core's errors."""
+    """Put the file's name before the line and column of the core's errors."""
     try:
         yield
     except ValueError as error:
@@ -62,7 +62,7 @@ class SparseRows:
         self.vocabulary = [name.decode("utf-8", "surrogateescape") for name in parser.vocabulary()]
 
     def starts_at_zero(self, zero_based: object) -> bool:
-        """Whether the first column has the id 0: as told, or with "auto" if the id 0 occurs."""
+        """Whether the first column has the id 0: as given, or with "auto" if the id 0 occurs."""
         smallest = self.parsed["smallest"]
         has_zero = smallest is not None and smallest[0] == 0
         if isinstance(zero_based, str) and zero_based == "auto":
@@ -93,7 +93,7 @@ class SparseRows:
                     f"{first_id + n_features - 1} (n_features={n_features}), found {feature}"
                 )
             width = n_features
-        with np.errstate(over="ignore"):  # told below
+        with np.errstate(over="ignore"):  # refused below
             values = self.parsed["values"].astype(dtype, copy=False)
         if not np.isfinite(values).all():
             raise ValueError(f"{self.name}: values beyond the range of {dtype}; pass dtype=numpy.float64")
@@ -109,7 +109,7 @@ class SparseRows:
         return X
 
     def labels(self, multilabel: bool) -> Any:
-        """One label a row as an array, or a list with a tuple for each row."""
+        """One label per row as an array, or a list with a tuple for each row."""
         labels = self.parsed["labels"]
         largest = labels[np.abs(labels).argmax()] if len(labels) > 0 else 0.0
         if abs(largest) >= _INEXACT:

@@ -55,7 +55,7 @@ def read_svmlight(
     qid: Literal["ignore", "error"] = "ignore",
     dtype: npt.DTypeLike = np.float64,
 ) -> SvmlightData:
-    """Reads lines of the form ``label id:value id:value ... # comment``.
+    """Read lines of the form ``label id:value id:value ... # comment``.
 
     Ids need not be sorted; they are in the result. Blank lines and comments are passed over. A row may have no
     features. A value 0 is kept as a stored entry.
@@ -102,7 +102,7 @@ def read_lshtc(
     multilabel: bool = False,
     dtype: npt.DTypeLike = np.float64,
 ) -> LshtcData:
-    """Reads lines of the form ``label 0:N id:count id:count ...``.
+    """Read lines of the form ``label 0:N id:count id:count ...``.
 
     That is svmlight with unsorted ids from 1 on, where the leading ``0:N`` is a number of the document and not a word.
     A line may lack it. The word with the id j is column j - 1.

@@ -1,4 +1,4 @@
-"""Tables read row by row: CSV, TSV, JSON lines and Parquet, from files or streams, with constant memory.
+"""Tables: CSV, TSV, JSON lines and Parquet in chunks of rows, with constant memory, and plain tables as a whole.
 
 Every error names the file, the line and, where one is to blame, the column.
 """
@@ -13,21 +13,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from taxolearn.readers.byte_source import Source, name_of, read_blocks
+from taxolearn.readers.byte_source import Source, name_of, read_blocks, read_lines
 
-__all__ = ["DELIMITERS", "FORMATS", "Chunk", "format_of", "read_chunks"]
+__all__ = ["CHUNK_ROWS", "DELIMITERS", "Chunk", "read_chunks", "read_table"]
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet")
 DELIMITERS = (",", ";", "\t", "|")
-_ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
+CHUNK_ROWS = 10_000  # read, and by commands classified, at a time
 _FIELD_LIMIT = 1 << 30  # characters of a field of a CSV file
 
 
@@ -50,12 +41,6 @@ class Chunk:
         return len(self.lines)
 
 
-def format_of(name: str) -> str | None:
-    """The format that the ending of a file's name tells, None if it tells nothing."""
-    name = name.lower().removesuffix(".gz")
-    return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
-
-
 def read_chunks(
     source: Source,
     kind: str,
@@ -64,9 +49,9 @@ def read_chunks(
     encoding: str = "utf-8",
     delimiter: str | None = None,
     quote: str | None = '"',
-    rows: int = 10_000,
+    rows: int = CHUNK_ROWS,
 ) -> Iterator[Chunk]:
-    """The rows of a table, so many at a time.
+    """Read a table in chunks of rows.
 
     Parameters
     ----------
@@ -74,18 +59,18 @@ def read_chunks(
         Compressed files (gzip) are recognised by their content.
     kind : {"csv", "tsv", "jsonl", "parquet"}
         CSV and TSV have a line with the names of the columns, and quotes around fields with delimiters, quotes or line
-        ends. JSON lines have one object a line.
+        ends. JSON lines have one object per line.
     columns : list of str, optional
         The columns to keep, all of which must be there; by default all.
     encoding : str, default="utf-8"
-        Of the text. A byte order mark is passed over.
+        Encoding of the text. A byte order mark is passed over.
     delimiter : str, optional
         One character between the fields of CSV and TSV. By default a tab for TSV, and for CSV the one of comma,
         semicolon, tab and bar that makes most of the wanted columns, or else most columns, out of the first line.
     quote : str or None, default='"'
         One character around fields of CSV and TSV that hold others; None if quotes have no meaning.
     rows : int, default=10000
-        Rows of a chunk.
+        Number of rows of a chunk.
     """
     name = name_of(source)
     if kind == "parquet":
@@ -100,6 +85,57 @@ def read_chunks(
         if delimiter is None and kind == "tsv":
             delimiter = "\t"
         yield from _read_csv(lines, name, delimiter, quote, columns, rows)
+
+
+def read_table(source: Source, *, delimiter: str = "\t", encoding: str = "utf-8") -> dict[str, list[str]]:
+    """Read a table whose first line names the columns.
+
+    Fields are kept as they are written: quotes are ordinary characters, so a field holds neither the delimiter nor a
+    line end. Blank lines at the end are passed over. (``read_chunks`` is for tables with quotes.)
+
+    Parameters
+    ----------
+    source : path or binary file
+        Compressed files (gzip) are recognised by their content.
+    delimiter : str, default tab
+        What stands between two fields.
+    encoding : str, default "utf-8"
+        Encoding of the text.
+
+    Returns
+    -------
+    dict of str to list of str
+        The columns by name, in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If a line has more or fewer fields than the header, with line and column.
+    """
+    if not delimiter or "\n" in delimiter:
+        raise ValueError(f"delimiter must be at least one character and no line end, got {delimiter!r}")
+    name = name_of(source)
+    lines = read_lines(source, encoding)
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        raise ValueError(f"{name}, line 1, column 1: expected a line with the names of the columns, found none")
+    header = lines[0].split(delimiter)
+    for position, title in enumerate(header):
+        if title in header[:position]:
+            column = len(delimiter.join(header[:position])) + len(delimiter) + 1
+            raise ValueError(f"{name}, line 1, column {column}: expected names that differ, found {title!r} again")
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        row = line.split(delimiter)
+        if len(row) != len(header):
+            whole = len(delimiter.join(row[: len(header)]))
+            raise ValueError(
+                f"{name}, line {number}, column {whole + 1}: expected {len(header)} fields as in the header, "
+                f"found {len(row)}"
+            )
+        rows.append(row)
+    return {title: [row[position] for row in rows] for position, title in enumerate(header)}
 
 
 class _Lines:
@@ -206,7 +242,7 @@ def _csv_reader(lines: Iterable[str], delimiter: str, quote: str | None) -> Any:
 
 
 def _find_delimiter(first: str, quote: str | None, columns: list[str] | None) -> str:
-    """The delimiter that makes most of the wanted columns out of the first line; if none does, most columns."""
+    """Find the delimiter that makes most of the wanted columns out of the first line; if none does, most columns."""
 
     def columns_by(delimiter: str) -> tuple[int, int]:
         try:
@@ -230,7 +266,7 @@ def _place(title: str, header: list[str], name: str, delimiter: str) -> int:
 
 
 def _records(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Records with the line they begin at."""
+    """Yield records with the line they begin at."""
     while True:
         line = reader.line_num + 1
         try:

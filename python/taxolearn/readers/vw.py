@@ -48,7 +48,7 @@ def read_vw(
     vocabulary: Sequence[str] | None = None,
     dtype: npt.DTypeLike = np.float64,
 ) -> VwData:
-    """Reads lines of the form ``label weight 'tag|namespace index:value index ...``.
+    """Read lines of the form ``label weight 'tag|namespace index:value index ...``.
 
     Weight, tag and namespace may be missing, as in ``541 | 1:8 2:6``. A feature without a value has the value 1. The
     scale of a namespace, ``|name:0.5``, multiplies its values. Tags are passed over. Labels of several classes are

@@ -1,4 +1,4 @@
-"""What a report tells, as plain numbers and texts."""
+"""What a report says, as plain numbers and texts."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taxolearn import decisions, metrics
 from taxolearn.estimators.explain import NodeExplanation
+from taxolearn.report.scores import TOP, RunningScores, ScoredRows, error_reject_curve, reliability_curve
 from taxolearn.taxonomy.tree import Taxonomy
 
-__all__ = ["Findings", "Rows", "gather"]
+__all__ = ["Findings", "Rows", "collect_findings"]
 
 _CURVE_POINTS = 200
 _MISTAKES = 100
 _DOCUMENTS = 2000
 _SHOWN_TEXT = 300
 _WORDS = 8
-_BINS = 12
+_VARIANCES = 200
+UNKNOWN = "rows of unknown classes: errors in accuracies and when rejecting, else left out"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some labelled rows, and what the model says of them.
+    """Some labelled rows, and what the model says about them.
 
     Attributes
     ----------
     truth : ndarray
         Labels.
-    proba : ndarray of shape (n, n_classes)
-        Probabilities.
+    log_proba : ndarray of shape (n, n_classes)
+        Logarithms of the probabilities.
     texts : list of str
-        What a reader recognises each row by.
+        Texts by which a reader recognises the rows.
     explain : callable
         Gives explanations of rows, by their numbers, for nodes: as ``KernelLogisticClassifier.explain``. None if the
         model is not linear.
     """
 
     truth: NDArray[Any]
-    proba: NDArray[np.float64]
+    log_proba: NDArray[np.float64]
     texts: list[str]
     explain: Callable[[list[int], list[Any]], list[list[NodeExplanation]]] | None
 
@@ -69,19 +70,21 @@ class Findings:
         return asdict(self)
 
 
-def gather(classifier: Any, rows: Iterable[Rows], title: str, facts: list[tuple[str, str]] | None = None) -> Findings:
-    """Read rows once, and find out everything.
+def collect_findings(
+    classifier: Any, rows: Iterable[Rows], title: str, facts: list[tuple[str, str]] | None = None
+) -> Findings:
+    """Collect everything that a report shows, in one pass over the rows.
 
     Parameters
     ----------
     classifier : KernelLogisticClassifier
         Fitted.
     rows : iterable of Rows
-        Read once, one after the other.
+        The rows in parts, which are read once.
     title : str
         Headline of the page.
     facts : list of pairs of str, optional
-        More for the summary.
+        More lines for the summary.
     """
     collected = _Collected(classifier)
     for part in rows:
@@ -92,7 +95,7 @@ def gather(classifier: Any, rows: Iterable[Rows], title: str, facts: list[tuple[
 
 
 class _Collected:
-    """Counts of nodes and pairs, one number each of the rows, and the rows worth showing."""
+    """Counts of nodes and of pairs of nodes, scores, and the rows worth showing."""
 
     def __init__(self, classifier: Any) -> None:
         self._classifier = classifier
@@ -102,74 +105,51 @@ class _Collected:
         self._is_tree = tree is not None
         # The node of every class.
         self._nodes_of = np.arange(1, len(self._classes) + 1) if tree is None else tree.index(self._classes)
-        self._parts: list[dict[str, NDArray[Any]]] = []
+        self._scores = RunningScores(classifier)
         self._pairs: Counter[tuple[int, int]] = Counter()
         self._mistakes: list[tuple[float, dict[str, Any]]] = []
         self._documents: list[list[Any]] = []
         self.count = 0
-        self.unknown = 0
 
     def add(self, rows: Rows) -> None:
-        classes = self._classes
-        place = np.searchsorted(classes, rows.truth).clip(max=len(classes) - 1)
-        known = np.flatnonzero(classes[place] == rows.truth)
-        self.unknown += len(rows.truth) - len(known)
-        if len(known) == 0:
+        if len(rows.truth) == 0:
             return
-        proba, place = rows.proba[known], place[known]
-        numbers = np.arange(len(known))
-        best = proba.argmax(axis=1)
-        true = proba[numbers, place]
-        part = {
-            "truth": self._nodes_of[place],
-            "answer": self._nodes_of[best],
-            "confidence": proba[numbers, best],
-            "true": true,
-            "rank": (proba > true[:, None]).sum(axis=1),
-        }
-        if self._is_tree:
-            part["decided"] = self._tree.index(
-                decisions.decide(proba, classes=classes, taxonomy=self._tree, loss="taxo")
-            )
-        self._parts.append(part)
-        self._pairs.update(zip(part["truth"].tolist(), part["answer"].tolist(), strict=True))
-        self._keep_documents(rows, known, part)
-        self._keep_mistakes(rows, known, part)
+        scored = self._scores.add(rows.truth, rows.log_proba)
+        known = np.flatnonzero(scored.known)
+        truth, answer = self._nodes_of[scored.truth], self._nodes_of[scored.answer]
+        self._pairs.update(zip(truth[known].tolist(), answer[known].tolist(), strict=True))
+        self._keep_documents(rows, scored, known, truth, answer)
+        self._keep_mistakes(rows, scored, known, truth, answer)
         self.count += len(known)
 
-    def _keep_documents(self, rows: Rows, known: NDArray[Any], part: dict[str, NDArray[Any]]) -> None:
-        for k in range(min(len(known), max(_DOCUMENTS - len(self._documents), 0))):
+    def _keep_documents(self, rows: Rows, scored: ScoredRows, known: Any, truth: Any, answer: Any) -> None:
+        for row in known[: max(_DOCUMENTS - len(self._documents), 0)].tolist():
             self._documents.append(
-                [
-                    _shortened(rows.texts[int(known[k])]),
-                    int(part["truth"][k]),
-                    int(part["answer"][k]),
-                    _rounded(part["confidence"][k]),
-                ]
+                [_shortened(rows.texts[row]), int(truth[row]), int(answer[row]), _rounded(scored.confidence[row])]
             )
 
-    def _keep_mistakes(self, rows: Rows, known: NDArray[Any], part: dict[str, NDArray[Any]]) -> None:
-        """The most confident ones."""
-        wrong = np.flatnonzero(part["truth"] != part["answer"])
-        wrong = wrong[np.argsort(-part["confidence"][wrong], kind="stable")][:_MISTAKES]
-        least = min((confidence for confidence, _ in self._mistakes), default=0.0)
+    def _keep_mistakes(self, rows: Rows, scored: ScoredRows, known: Any, truth: Any, answer: Any) -> None:
+        """Keep the most confident mistakes."""
+        confidence = scored.confidence
+        wrong = known[~scored.correct[known]]
+        wrong = wrong[np.argsort(-confidence[wrong], kind="stable")][:_MISTAKES]
         if len(self._mistakes) >= _MISTAKES:
-            wrong = wrong[part["confidence"][wrong] > least]
-        reasons = self._reasons(rows, known[wrong], part["truth"][wrong], part["answer"][wrong])
-        for k, reason in zip(wrong.tolist(), reasons, strict=True):
+            wrong = wrong[confidence[wrong] > self._mistakes[-1][0]]
+        reasons = self._reasons(rows, wrong, truth[wrong], answer[wrong])
+        for row, reason in zip(wrong.tolist(), reasons, strict=True):
             entry = {
-                "text": _shortened(rows.texts[int(known[k])]),
-                "truth": int(part["truth"][k]),
-                "answer": int(part["answer"][k]),
-                "confidence": _rounded(part["confidence"][k]),
-                "true": _rounded(part["true"][k]),
+                "text": _shortened(rows.texts[row]),
+                "truth": int(truth[row]),
+                "answer": int(answer[row]),
+                "confidence": _rounded(confidence[row]),
+                "true": _rounded(np.exp(-scored.loss[row])),
                 "reasons": reason,
             }
-            self._mistakes.append((float(part["confidence"][k]), entry))
+            self._mistakes.append((float(confidence[row]), entry))
         self._mistakes = sorted(self._mistakes, key=lambda each: -each[0])[:_MISTAKES]
 
     def _reasons(self, rows: Rows, numbers: Any, truth: Any, answer: Any) -> list[list[dict[str, Any]]]:
-        """For answer and truth, the words that speak for them where their paths part."""
+        """Find the features that speak for answer and truth, at the nodes where their paths part."""
         if rows.explain is None or len(numbers) == 0:
             return [[] for _ in numbers]
         chosen = [int(number) for number in numbers]
@@ -186,52 +166,49 @@ class _Collected:
         return out
 
     def _name(self, node: int) -> Any:
-        """As the classifier knows it."""
+        """The name of a node as the classifier knows it."""
         return self._tree.names[node] if self._is_tree else self._classes[node - 1].item()
 
     # -- Putting it together ------------------------------------------------------------------------------------------
 
     def findings(self, title: str, facts: list[tuple[str, str]]) -> Findings:
-        whole = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
         was_learned = self._classifier.cv_result_ is not None
-        variances = (self._classifier.hyperparameters_.get("variances") or {}) if was_learned else {}
-        shown = sorted(self._documents, key=lambda each: each[0].lower())
+        variances = self._classifier.hyperparameters_.variances if was_learned else {}
+        rows = self._scores.rows()
         return Findings(
             title=title,
-            summary=[*self._summary(whole), *facts],
-            nodes=self._nodes(whole),
+            summary=[*self._summary(), *facts],
+            nodes=self._nodes(),
             pairs=[[*pair, count] for pair, count in self._pairs.most_common()],
-            curve=_curve(whole),
-            reliability=_reliability(whole),
-            variances=[(str(name), float(value)) for name, value in list(variances.items())[:200]],
+            curve=_curve(rows),
+            reliability=_reliability(rows),
+            variances=[(str(name), float(value)) for name, value in list(variances.items())[:_VARIANCES]],
             mistakes=[entry for _, entry in self._mistakes],
-            documents=shown,
+            documents=sorted(self._documents, key=lambda each: each[0].lower()),
             is_tree=self._is_tree,
         )
 
-    def _summary(self, whole: dict[str, NDArray[Any]]) -> list[tuple[str, str]]:
-        right = whole["truth"] == whole["answer"]
-        rows = self.count + self.unknown
+    def _summary(self) -> list[tuple[str, str]]:
+        scores = self._scores.summary()
         out = [
-            ("rows", f"{rows:,}"),
+            ("rows", f"{scores['rows']:,}"),
             ("classes", f"{len(self._classes):,}"),
-            ("accuracy", f"{right.sum() / rows:.1%}"),
-            ("right class among the first five", f"{(whole['rank'] < 5).sum() / rows:.1%}"),
-            ("log loss", f"{-np.log(np.maximum(whole['true'], 1e-300)).mean():.3f}"),
+            ("accuracy", f"{scores['accuracy']:.1%}"),
+            (f"right class among the first {TOP}", f"{scores[f'top{TOP}_accuracy']:.1%}"),
+            ("log loss", f"{scores['log_loss']:.3f}"),
+            ("calibration error", f"{scores['calibration_error']:.1%}"),
         ]
         if self._is_tree:
-            names = self._tree.names
-            truth, answer, decided = (names[whole[name]] for name in ("truth", "answer", "decided"))
             out += [
-                ("accuracy of the parent", f"{metrics.parent_accuracy(truth, answer, taxonomy=self._tree):.1%}"),
-                ("taxo-loss", f"{metrics.taxo_loss(truth, answer, taxonomy=self._tree):.3f}"),
-                ("taxo-loss, decided for it", f"{metrics.taxo_loss(truth, decided, taxonomy=self._tree):.3f}"),
+                ("accuracy of the parent", f"{scores['parent_accuracy']:.1%}"),
+                ("taxo-loss", f"{scores['taxo_loss']:.3f}"),
+                ("taxo-loss, decided for it", f"{scores['taxo_loss_decided']:.3f}"),
             ]
-        if self.unknown:
-            out.append(("rows of unknown classes: errors in accuracies, else left out", f"{self.unknown:,}"))
+        if scores["rows_of_unknown_classes"]:
+            out.append((UNKNOWN, f"{scores['rows_of_unknown_classes']:,}"))
         return out
 
-    def _nodes(self, whole: dict[str, NDArray[Any]]) -> dict[str, list[Any]]:
+    def _nodes(self) -> dict[str, list[Any]]:
         """Support, recall and precision of every node."""
         tree = self._tree
         support, answered, hits = (np.zeros(tree.n_nodes) for _ in range(3))
@@ -254,7 +231,7 @@ class _Collected:
 
 
 def _flat_tree(classes: NDArray[Any]) -> Taxonomy:
-    """All classes below a root."""
+    """A tree in which all classes are children of the root."""
     names = [str(label) for label in classes.tolist()]
     root = "all"
     while root in names:
@@ -270,9 +247,9 @@ def _ancestors(tree: Taxonomy, node: int) -> NDArray[np.intp]:
     return np.array(out, dtype=np.intp)
 
 
-def _curve(whole: dict[str, NDArray[Any]]) -> dict[str, list[float]]:
+def _curve(rows: ScoredRows) -> dict[str, list[float]]:
     """Error among accepted rows against the share of rejected ones, at about evenly spaced shares."""
-    curve = metrics.error_reject_curve(whole["truth"], whole["answer"], whole["confidence"])
+    curve = error_reject_curve(rows)
     wanted = np.linspace(0, 1, _CURVE_POINTS, endpoint=False)
     places = np.unique(np.searchsorted(curve.rejected, wanted, side="right") - 1)
     return {
@@ -280,16 +257,13 @@ def _curve(whole: dict[str, NDArray[Any]]) -> dict[str, list[float]]:
     }
 
 
-def _reliability(whole: dict[str, NDArray[Any]]) -> dict[str, list[float]]:
-    """Accuracy against confidence, in bins of equally many rows."""
-    order = np.argsort(whole["confidence"], kind="stable")
-    right = (whole["truth"] == whole["answer"])[order]
-    confidence = whole["confidence"][order]
-    bins = np.array_split(np.arange(len(order)), min(_BINS, len(order)))
+def _reliability(rows: ScoredRows) -> dict[str, list[float]]:
+    """Accuracy against confidence."""
+    curve = reliability_curve(rows)
     return {
-        "confidence": [_rounded(confidence[part].mean()) for part in bins],
-        "frequency": [_rounded(right[part].mean()) for part in bins],
-        "rows": [len(part) for part in bins],
+        "confidence": [_rounded(value) for value in curve.confidence],
+        "frequency": [_rounded(value) for value in curve.frequency],
+        "rows": [int(weight) for weight in curve.weight],
     }
 
 

@@ -71,7 +71,7 @@ see its classes below.</p>
 </section>
 <section id="reliability" aria-labelledby="reliability-title">
 <h2 id="reliability-title">Are the probabilities right?</h2>
-<p>Rows in groups of equal size by the probability of the answer. On the line, as many answers were right as promised.</p>
+<p>Rows grouped by the probability of the answer. On the line, as many answers were right as promised.</p>
 <div id="reliability-plot"></div>
 </section>
 </div>
@@ -103,7 +103,7 @@ see its classes below.</p>
 
 
 def render(findings: Findings) -> str:
-    """The page as a text."""
+    """Render the page as HTML."""
     here = files("taxolearn.report")
     data = json.dumps(findings.to_json(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _PAGE.format(

@@ -80,7 +80,10 @@ def hint_at_known(unknown: Sequence[object], known: Collection[Name]) -> str:
     below = list(known)[1:]  # the root may have a name of its own kind
     if all(isinstance(name, str) for name in below) and all(isinstance(name, int | np.integer) for name in unknown):
         example = next((str(name) for name in unknown if str(name) in known), below[-1])
-        return f"; the taxonomy's names are strings such as {example!r}, these are integers"
+        return (
+            f"; the taxonomy's names are strings such as {example!r}, these are integers (where scikit-learn numbers "
+            "labels, Taxonomy.encode helps)"
+        )
     if all(isinstance(name, int) for name in below) and all(isinstance(name, str) for name in unknown):
         texts = set(unknown)
         example = next((name for name in below if str(name) in texts), below[-1])

@@ -14,7 +14,6 @@ from taxolearn.taxonomy.build import (
     Name,
     Nodes,
     add_own_leaves,
-    as_list,
     canonical_order,
     check_name,
     check_names,
@@ -22,8 +21,6 @@ from taxolearn.taxonomy.build import (
     check_root,
     check_separator,
     depths_of,
-    group_names,
-    hint_at_known,
     leaf_ranges,
     nodes_from_columns,
     nodes_from_edges,
@@ -32,12 +29,14 @@ from taxolearn.taxonomy.build import (
     shown,
     typed_classes,
 )
+from taxolearn.taxonomy.change import encoded_nodes, part_above, without_chains
 from taxolearn.taxonomy.drawing import plot_tree, text_of
 from taxolearn.taxonomy.files import read_nodes
+from taxolearn.taxonomy.groups import make_groups
+from taxolearn.taxonomy.lookup import common_depths, find_nodes, is_one_name
+from taxolearn.taxonomy.networkx import nodes_from_networkx, to_digraph
 
 __all__ = ["Taxonomy"]
-
-_TYINGS = ("shared", "level", "subtree", "node")
 
 
 class Taxonomy:
@@ -204,14 +203,7 @@ class Taxonomy:
     @classmethod
     def from_networkx(cls, graph: Any) -> Taxonomy:
         """From a directed graph of networkx whose edges go from parent to child."""
-        if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
-            raise TypeError(f"graph is of type {type(graph).__name__}, expected a networkx.DiGraph")
-        if not graph.is_directed():
-            raise ValueError("graph is undirected, expected a networkx.DiGraph whose edges go from parent to child")
-        alone = [node for node in graph.nodes if graph.degree(node) == 0]
-        if alone:
-            raise ValueError(f"graph has nodes without edges: {shown(alone)}; a taxonomy is one tree")
-        return cls._of(nodes_from_edges(list(graph.edges()), root=None, place=lambda i: f"edge {i} of graph"))
+        return cls._of(nodes_from_networkx(graph))
 
     @classmethod
     def from_file(
@@ -263,7 +255,7 @@ class Taxonomy:
         ``argument`` is how errors call the names.
         """
         numbers = self._find(names, argument)
-        return int(numbers[0]) if _is_one(names) else numbers
+        return int(numbers[0]) if is_one_name(names) else numbers
 
     def leaf_index(self, labels: Any, *, argument: str = "labels") -> Any:
         """Positions of the labels in ``classes``: an int for one label, an int64 array for several.
@@ -278,7 +270,7 @@ class Taxonomy:
                 f"{argument}: {shown(names)} {'are' if len(names) > 1 else 'is'} no leaf of the taxonomy but inner; "
                 f"with_classes({argument}) makes a taxonomy in which such labels have leaves of their own"
             )
-        return int(positions[0]) if _is_one(labels) else positions
+        return int(positions[0]) if is_one_name(labels) else positions
 
     def path(self, name: Name) -> list[Name]:
         """Names from below the root down to the node."""
@@ -305,18 +297,7 @@ class Taxonomy:
 
     def common_depth(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
         """Depths of the lowest common ancestors of two arrays of node numbers, which are broadcast."""
-        one, other = np.broadcast_arrays(self._check_nodes("a", a), self._check_nodes("b", b))
-        shape, one, other = one.shape, one.ravel(), other.ravel()
-        meeting = one.copy()
-        apart = np.flatnonzero(one != other)
-        one, other = one[apart], other[apart]
-        # Parents come before their children, so the later of two nodes is no ancestor of the other one: it can climb.
-        while len(apart) > 0:
-            one, other = self.parents[np.maximum(one, other)], np.minimum(one, other)
-            met = one == other
-            meeting[apart[met]] = one[met]
-            apart, one, other = apart[~met], one[~met], other[~met]
-        return self.depths[meeting].reshape(shape)[()]
+        return common_depths(self, a, b)
 
     def groups(self, tying: str | npt.ArrayLike) -> tuple[Integers, list[str]]:
         """Which nodes share a parameter.
@@ -334,84 +315,15 @@ class Taxonomy:
         names : list of str
             Names of the groups, all different.
         """
-        if not isinstance(tying, str):
-            groups = self._check_groups(tying)
-            names = [f"group {k}" for k in range(int(groups.max()) + 1)]
-        elif tying == "shared":
-            groups, names = np.zeros(self.n_nodes, dtype=np.int64), ["shared"]
-        elif tying == "level":
-            groups, names = self.depths - 1, [f"level {depth}" for depth in range(1, self.height + 1)]
-        elif tying == "subtree":
-            tops = np.flatnonzero(self.parents == 0)
-            groups, names = self._subtrees(tops), group_names(self.names[tops].tolist())
-        elif tying == "node":
-            groups, names = np.arange(self.n_nodes) - 1, group_names(self.names[1:].tolist())
-        else:
-            raise ValueError(f"tying is {tying!r}, expected one of {', '.join(map(repr, _TYINGS))} or an integer array")
-        groups[0] = -1
-        return groups, names
-
-    def _subtrees(self, tops: Integers) -> Integers:
-        groups = np.empty(self.n_nodes, dtype=np.int64)
-        groups[tops] = np.arange(len(tops))
-        # A subtree's leaves are consecutive, and so are its inner nodes (with its top as the first).
-        by_leaf = tops[np.argsort(self.leaf_begin[tops])]
-        groups[self.n_inner :] = np.repeat(groups[by_leaf], self.leaf_end[by_leaf] - self.leaf_begin[by_leaf])
-        inner = tops[tops < self.n_inner]
-        groups[1 : self.n_inner] = np.repeat(groups[inner], np.diff(inner, append=self.n_inner))
-        return groups
-
-    def _check_groups(self, tying: npt.ArrayLike) -> Integers:
-        groups = np.array(tying)
-        if groups.shape != (self.n_nodes,) or groups.dtype.kind not in "iu":
-            raise ValueError(
-                f"tying is an array of shape {groups.shape} and type {groups.dtype}, expected {self.n_nodes} integers, "
-                "one for each node; labels on inner nodes add leaves, taxonomy.with_classes(y) gives the tree to number"
-            )
-        groups = groups.astype(np.int64)
-        if groups[1:].min() < 0:
-            raise ValueError(f"tying has the group {groups[1:].min()}, expected groups from 0 on")
-        if groups[1:].max() >= self.n_nodes - 1:
-            raise ValueError(f"tying has the group {groups[1:].max()} for only {self.n_nodes - 1} nodes below the root")
-        empty = np.flatnonzero(np.bincount(groups[1:]) == 0)
-        if len(empty) > 0:
-            raise ValueError(f"tying has groups up to {groups[1:].max()} but none of its nodes is in group {empty[0]}")
-        groups[0] = -1
-        return groups
+        return make_groups(self, tying)
 
     def _node(self, name: Any) -> int:
-        if not _is_one(name):
+        if not is_one_name(name):
             raise TypeError(f"name is {name!r}, expected the name of one node")
         return int(self._find(name, "name")[0])
 
-    def _check_nodes(self, argument: str, nodes: npt.ArrayLike) -> Integers:
-        array = np.asarray(nodes)
-        if array.size == 0:
-            array = array.astype(np.int64)
-        if array.dtype.kind not in "iu":
-            raise TypeError(f"{argument} has the type {array.dtype}, expected node numbers; index(names) gives them")
-        wrong = array[(array < 0) | (array >= self.n_nodes)]
-        if wrong.size > 0:
-            raise ValueError(f"{argument} has the node number {wrong[0]}, expected 0 to {self.n_nodes - 1}")
-        return array.astype(np.int64)
-
     def _find(self, names: Any, argument: str) -> Integers:
-        entries = as_list(names, argument)
-        if not {bool, np.bool_}.isdisjoint(map(type, entries)):
-            raise ValueError(
-                f"{argument}: not in the taxonomy: booleans; names are strings or integers, so make them one of these"
-            )
-        try:
-            found = [self._numbers.get(name, -1) for name in entries]
-        except TypeError:
-            culprit = next(name for name in entries if not isinstance(name, str | int | float))
-            raise TypeError(f"{argument}: {culprit!r} of type {type(culprit).__name__} is no name") from None
-        numbers = np.array(found, dtype=np.int64)
-        unknown = np.flatnonzero(numbers < 0)
-        if len(unknown) > 0:
-            names = list(dict.fromkeys(entries[i] for i in unknown))
-            raise ValueError(f"{argument}: not in the taxonomy: {shown(names)}{hint_at_known(names, self._numbers)}")
-        return numbers
+        return find_nodes(self._numbers, names, argument)
 
     # -- Other forms --------------------------------------------------------------------------------------------------
 
@@ -421,14 +333,7 @@ class Taxonomy:
 
     def to_networkx(self) -> Any:
         """A ``networkx.DiGraph`` with edges from parent to child. Needs the package networkx."""
-        try:
-            import networkx as nx
-        except ImportError as error:
-            raise ImportError("to_networkx needs the package networkx: pip install networkx") from error
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.names.tolist())
-        graph.add_edges_from(self.to_edges())
-        return graph
+        return to_digraph(self.names.tolist(), self.to_edges())
 
     def to_text(
         self,
@@ -505,13 +410,36 @@ class Taxonomy:
             raise ValueError("labels is empty, expected at least one class to keep")
         if len(positions) == self.n_classes:
             return self
-        kept_below = np.concatenate([[0], np.cumsum(np.isin(np.arange(self.n_classes), positions))])
-        kept = np.flatnonzero(kept_below[self.leaf_end] > kept_below[self.leaf_begin])
-        number = np.full(self.n_nodes, -1)
-        number[kept] = np.arange(len(kept))
-        parents = number[self.parents[kept]]
-        parents[0] = -1
-        return self._of(Nodes(self.names[kept].tolist(), parents.tolist()), self.separator)
+        return self._of(part_above(self, positions), self.separator)
+
+    def encode(self, labels: Any) -> tuple[Taxonomy, Integers]:
+        """The part of the tree above the given classes with these numbered, and the labels as such numbers.
+
+        For tools of scikit-learn that replace labels by the numbers 0 to k - 1 before they call ``fit``, among them
+        ``cross_val_predict(method="predict_proba")``, ``StackingClassifier`` and ``CalibratedClassifierCV``. Labels
+        that are these numbers already stay as they are. Every class that is to be known must be among the labels.
+
+        Returns
+        -------
+        taxonomy : Taxonomy
+            The tree whose classes are 0 to k - 1, in the order of ``np.unique(labels)``. Inner nodes keep their names,
+            as strings.
+        codes : ndarray of int64, shape (n_samples,)
+            ``np.unique(labels)[codes]`` are the labels.
+
+        Examples
+        --------
+        >>> from taxolearn import Taxonomy
+        >>> tree, codes = Taxonomy.from_labels(["a/cat", "a/dog", "plant"]).encode(["plant", "a/cat", "plant"])
+        >>> codes
+        array([1, 0, 1])
+        >>> tree.path(0)
+        ['a', 0]
+        """
+        part = self.restrict(labels)
+        order = np.argsort(part.classes, kind="stable")
+        codes = np.argsort(order, kind="stable")[np.atleast_1d(part.leaf_index(labels))]
+        return self._of(encoded_nodes(part), self.separator), codes.astype(np.int64)
 
     def prune(self) -> tuple[Taxonomy, Integers]:
         """The tree without inner nodes that have a single child.
@@ -526,25 +454,7 @@ class Taxonomy:
         where : ndarray of int64, shape (n_nodes,)
             For each node of this tree the node of the pruned tree that stands for it: the same classes lie below both.
         """
-        n_children = np.bincount(self.parents[1:], minlength=self.n_nodes).tolist()
-        has_leaf = np.isin(np.arange(self.n_inner), self.parents[self.n_inner :]).tolist()
-        parents = self.parents.tolist()
-        # An only child that is an inner node comes right after its parent. So the chain at the root is 0 .. top.
-        top = 0
-        while n_children[top] == 1 and not has_leaf[top]:
-            top += 1
-        stands = [0] * (top + 1) + list(range(top + 1, self.n_nodes))
-        for node in range(self.n_inner - 1, top, -1):
-            if n_children[node] == 1:
-                stands[node] = stands[self.n_inner + int(self.leaf_begin[node]) if has_leaf[node] else node + 1]
-        # The first node that stays, going upwards.
-        above = list(range(self.n_nodes))
-        for node in range(1, self.n_inner):
-            if stands[node] != node:
-                above[node] = above[parents[node]]
-        kept = [node for node in range(self.n_nodes) if stands[node] == node]
-        number = {node: i for i, node in enumerate(kept)}
-        nodes = Nodes(self.names[kept].tolist(), [-1, *(number[above[parents[node]]] for node in kept[1:])])
+        nodes, stands = without_chains(self)
         pruned = self._of(nodes, self.separator)
         return pruned, pruned._find(self.names[stands], "names")
 
@@ -588,7 +498,3 @@ class Taxonomy:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Taxonomy.__init__(self, **state)
-
-
-def _is_one(names: Any) -> bool:
-    return isinstance(names, str | bytes) or not hasattr(names, "__iter__") or getattr(names, "shape", None) == ()

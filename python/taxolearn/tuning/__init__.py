@@ -1,10 +1,14 @@
 """Learning hyperparameters by cross-validation."""
 
+from taxolearn.tuning.cross_validation import CrossValidation
+from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.objective import CrossValidationObjective
-from taxolearn.tuning.search import Evaluation, LearningResult
+from taxolearn.tuning.result import Evaluation, LearningResult
 
 __all__ = [
+    "CrossValidation",
     "CrossValidationObjective",
     "Evaluation",
+    "Hyperparameters",
     "LearningResult",
 ]

@@ -65,7 +65,7 @@ def make_folds(
         if len(rows) == 0:
             raise ValueError(
                 "y has no class with two rows, so none can be held out to learn hyperparameters; "
-                'choose their values, with hyperparameters="fixed" (on the command line: --variance)'
+                "choose their values, with tuning=None (on the command line: --variance)"
             )
         random = check_random_state(random_state)
         fold_of = np.full(len(indices), -1, dtype=np.int64)

@@ -6,10 +6,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
+from taxolearn import _core
 from taxolearn.couplings.base import ClassCoupling
-from taxolearn.fitting.run import Problem, Products, fit_functions
+from taxolearn.fitting.problem import Problem
+from taxolearn.fitting.run import fit_functions
 from taxolearn.kernels.assignment import assign_kernels
-from taxolearn.kernels.functions import Kernel
+from taxolearn.kernels.base import Kernel
+from taxolearn.tuning.data import TuningData
 
 __all__ = ["confusion", "confusion_loadings", "leading_loadings"]
 
@@ -21,12 +24,11 @@ _DIGITS = 9  # beyond which the order of sums would show
 
 
 def confusion_loadings(
-    data: dict[str, Any],
-    classes: npt.NDArray[Any],
+    data: TuningData,
     fold_of: npt.NDArray[np.int32],
     kernel: Any,
-    sigma2: float,
-    products: Products,
+    intercept_variance: float,
+    products: _core.KernelSettings,
     rank: int,
     n_threads: int,
 ) -> Floats:
@@ -34,47 +36,37 @@ def confusion_loadings(
 
     Parameters
     ----------
-    data : dict
-        "X", "targets", "n_classes" and "sample_weight", as the core takes them.
-    classes : array of shape (n_classes,)
-        Labels, in the order of the core.
+    data : TuningData
+        Rows, labels and weights.
     fold_of : array of shape (n_samples,)
         The fold in which each row is held out, or -1.
     kernel
         As in ``assign_kernels``.
-    sigma2, products, n_threads
+    intercept_variance, products, n_threads
         Of the fits.
     rank : int
         Number of columns.
     """
-    flat = assign_kernels(kernel, None, classes, ClassCoupling(), None)
-    n_classes, weights = data["n_classes"], data["sample_weight"]
+    X, weights, n_classes = data.X, data.weights, len(data.classes)
+    flat = assign_kernels(kernel, None, data.classes, ClassCoupling())
     is_pairwise = isinstance(kernel, Kernel) and kernel.is_precomputed
-    settings = {
-        "sigma2": sigma2,
-        "tol": _TOLERANCE,
-        "max_iter": _MAX_ITERATIONS,
-        "method": "lbfgs",
-        "state": "auto",
-        "precision": "auto",
-        "n_threads": n_threads,
-        "progress": None,
-    }
+    settings = _core.FitSettings(
+        method=_core.Method.lbfgs, tol=_TOLERANCE, max_iter=_MAX_ITERATIONS, memory_limit=products.memory_limit
+    )
     proba = np.zeros((len(fold_of), n_classes))
     for fold in range(int(fold_of.max()) + 1):
         inside, outside = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
-        X = data["X"]
         problem = Problem(
             X=np.ascontiguousarray(X[np.ix_(outside, outside)]) if is_pairwise else X[outside],
-            targets=data["targets"][outside],
-            n_classes=n_classes,
+            targets=data.targets[outside],
             sample_weight=None if weights is None else weights[outside],
             class_kernels=flat,
+            intercept_variance=intercept_variance,
             order=np.arange(n_classes),
-            classes=classes,
-            function_names=classes.tolist(),
+            classes=data.classes,
+            function_names=data.classes.tolist(),
         )
-        functions, _, _ = fit_functions(problem, products, None, settings)
+        functions = fit_functions(problem, settings, products, n_threads=n_threads).functions
         rows = np.ascontiguousarray(X[np.ix_(inside, outside)]) if is_pairwise else X[inside]
         proba[inside] = functions.output(rows, "probability", n_threads)
     held = np.flatnonzero(fold_of >= 0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.kernels.functions import Kernel
+from taxolearn.kernels.base import Kernel
 from taxolearn.kernels.parameters import DEFAULT_BOUNDS, Parameter, exact_log
 from taxolearn.kernels.scale import learned_parameters, scale_bounds, scale_is_free, scaled, with_logs
 
@@ -65,18 +65,18 @@ class LearnedKernel:
         """Puts its parameters into the vector, with ``held`` all but its scale."""
         if kernel.is_native and not kernel.is_precomputed:
             learned = learned_parameters(kernel, held=held)
-            parameters = [p for p, flag in zip(kernel._parameters(), learned, strict=True) if flag]
+            parameters = [p for p, flag in zip(kernel.parameters(), learned, strict=True) if flag]
             return cls(kernel, learned, vector.add(prefix, parameters))
         learned = np.array([scale_is_free(kernel) and not held])
         low, high = scale_bounds(kernel)
-        log = float(np.log(kernel._variance))
+        log = float(np.log(kernel.total_variance))
         variance = Parameter("variance", log, log + low, log + high, True)
         return cls(kernel, learned, vector.add(prefix, [variance] if learned[0] else []))
 
     @classmethod
     def fixed(cls, kernel: Kernel) -> "LearnedKernel":
         """Without any parameter."""
-        count = len(kernel._parameters()) if kernel.is_native else 1
+        count = len(kernel.parameters()) if kernel.is_native else 1
         return cls(kernel, np.zeros(count, dtype=np.bool_), slice(0, 0))
 
     @property
@@ -87,16 +87,16 @@ class LearnedKernel:
     def at(self, theta: Floats) -> Kernel:
         values = iter(theta[self.place].tolist())
         if self.is_matrix:
-            old = float(np.log(self.kernel._variance))
+            old = float(np.log(self.kernel.total_variance))
             return scaled(self.kernel, next(values, old) - old)
-        parameters = zip(self.kernel._parameters(), self.learned.tolist(), strict=True)
-        return self.kernel._with_logs([next(values) if flag else p.log for p, flag in parameters])
+        parameters = zip(self.kernel.parameters(), self.learned.tolist(), strict=True)
+        return self.kernel.with_logs([next(values) if flag else p.log for p, flag in parameters])
 
     def matrix_factor(self, kernel: Kernel) -> float | None:
         """Of the matrix, which has the variance of a function at the start in it, but none that was precomputed."""
         if not self.is_matrix:
             return None
-        return kernel._variance / (1.0 if kernel.is_precomputed else self.kernel._variance)
+        return kernel.total_variance / (1.0 if kernel.is_precomputed else self.kernel.total_variance)
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class NamedKernel:
             return kernel
         moves = [
             new.log - old.log if new.log != old.log else 0.0
-            for new, old in zip(kernel._parameters(), starts[self.index].kernel._parameters(), strict=True)
+            for new, old in zip(kernel.parameters(), starts[self.index].kernel.parameters(), strict=True)
         ]
-        log_factor = float(theta[self.place]) - float(np.log(self.given._variance)) if self.place >= 0 else 0.0
+        log_factor = float(theta[self.place]) - float(np.log(self.given.total_variance)) if self.place >= 0 else 0.0
         return with_logs(self.given, moves, log_factor)

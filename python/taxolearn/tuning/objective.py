@@ -2,39 +2,32 @@
 
 import time
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state, check_X_y
+from sklearn.utils import check_random_state
 
 from taxolearn import _core
 from taxolearn.couplings.base import make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.fitting.run import _given_matrix, check_products
-from taxolearn.kernels.assignment import assign_kernels
-from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.tuning.folds import make_folds
-from taxolearn.tuning.hyperparameters import Hyperparameters, make_hyperparameters, start_kernels
+from taxolearn.fitting.run import kernel_values
+from taxolearn.fitting.solver import as_solver
+from taxolearn.kernels.assignment import assign_kernels, start_kernels
+from taxolearn.tuning.cross_validation import CrossValidation, as_tuning
+from taxolearn.tuning.data import read_data
 from taxolearn.tuning.initial_loadings import confusion_loadings
-from taxolearn.tuning.search import Evaluation
-from taxolearn.validation import (
-    _in_core_form,
-    check_choice,
-    check_labels,
-    check_number,
-    check_threads,
-    check_weights,
-)
+from taxolearn.tuning.parameter_vector import ParameterVector, PriorGradient, make_parameters
+from taxolearn.tuning.result import Evaluation
+from taxolearn.validation import check_choice, check_number, check_threads
 
 __all__ = ["CrossValidationObjective"]
 
 Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int, float, float, float], None]
 
-_METHODS = ("auto", "lbfgs", "exact")
-_PRECISIONS = ("auto", "single", "double")
-_STRATEGIES = ("auto", "stacked", "shuffled")
+_STRATEGIES = tuple(_core.Strategy.__members__)
 _STATE = ("fits", "adjoints")  # what the core keeps of an evaluation
 _SYSTEM_SHARE = 0.1  # of the tolerance of the fits, for the linear systems: their errors weigh more in the gradient
 _SYSTEM_FLOOR = 1e-7  # no system needs a smaller one, unless the fits have it
@@ -52,47 +45,27 @@ class CrossValidationObjective:
 
     Parameters
     ----------
+    model : KernelLogisticClassifier
+        Whose hyperparameters: its kernel, taxonomy, coupling, ``intercept_variance``, ``tuning``, ``class_weight``,
+        ``max_iter``, solver, ``n_threads`` and ``random_state``. It need not be fitted and is not changed. Names of
+        kernels start from values found in the data, kernels from the values they have. Of kernels that are evaluated in
+        Python only the variance is learned. Of the solver's methods "exact" is used for flat models, and "lbfgs" in
+        place of all others. With ``tuning=None`` the folds are those of ``CrossValidation()``.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
         Inputs; for a ``Precomputed`` kernel the kernel matrix.
     y : array of shape (n_samples,)
         Labels; with a taxonomy, names of its nodes.
-    kernel : as in ``KernelLogisticClassifier``, or the name of a kernel, default=None
-        A name, alone or in place of any kernel in a mapping or list, is a kernel that starts from values found in the
-        data: "linear" (also meant by None), "rbf", "matern", "rational_quadratic", "cosine" or "polynomial". Kernels
-        start from the values they have. Of kernels that are evaluated in Python only the variance is learned.
-    taxonomy : Taxonomy, default=None
-        The tree of classes.
-    folds : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int, default=5
-        Number of folds, or the folds themselves: an array has the fold in which each row is held out, -1 for never. A
-        number makes stratified folds; classes may have fewer rows than that, and the row of a class that has no other
-        is never held out.
-    classes : array of labels, default=None
-        Classes of the model, where some of them are not in ``y`` and there is no taxonomy to tell.
-    coupling, tying, variances, sigma2, class_weight
-        As in ``KernelLogisticClassifier``.
-    learn_sigma2 : bool, default=True
-        Whether ``sigma2`` is a hyperparameter, unless it is 0.
     sample_weight : array of shape (n_samples,), default=None
         Weights of the rows, in fits as well as where they are held out.
-    method : {"auto", "lbfgs", "exact"}, default="auto"
-        How the folds are fitted: by limited-memory BFGS, which "auto" means, or for flat models by exact Newton steps.
-    algorithm, rank, rank_tolerance, memory_limit, precision
-        As in ``KernelLogisticClassifier``.
+    classes : array of labels, default=None
+        Classes of the model, where some of them are not in ``y`` and there is no taxonomy to tell.
     strategy : {"auto", "stacked", "shuffled"}, default="auto"
         Whether the folds share products with the kernel matrix of all rows, or each works on its own rows.
-    max_iter : int, default=1000
-        Largest number of iterations of the fits.
-    n_threads : int or None, default=None
-        Number of threads; None takes all that the process may use.
-    random_state : int, RandomState instance or None, default=None
-        Of the folds.
-    n_partitions : int, default=1
-        So many partitions into folds are averaged. More than one needs a number of ``folds``.
 
     Attributes
     ----------
     names : tuple of str
-        What the hyperparameters are called, like "kernel.length_scale", "variances[level 1]" or "sigma2".
+        What the hyperparameters are called, like "kernel.length_scale", "variances[level 1]" or "intercept_variance".
     theta : float64 array of shape (m,)
         Logarithms of their values at the start; of the loadings of a ``LearnedCoupling`` the values, for ``B`` divided
         by its norm.
@@ -102,18 +75,20 @@ class CrossValidationObjective:
         Which of them are on log scale.
     n_held_out : float
         Number of rows that are held out, counted by their weights.
-    hyperparameters : Hyperparameters
-        ``hyperparameters.table(theta)`` tells the values at a point.
+    parameters : ParameterVector
+        ``parameters.table(theta)`` tells the values at a point.
     partitions : tuple of int32 arrays of shape (n_samples,)
-        The fold in which each row is held out, or -1.
+        The fold in which each row is held out, or -1. Where ``tuning`` asks for a subset, of its rows.
 
     Examples
     --------
     >>> from scipy.optimize import minimize
     >>> from sklearn.datasets import load_iris
+    >>> from taxolearn import CrossValidation, KernelLogisticClassifier
     >>> from taxolearn.model_selection import CrossValidationObjective
     >>> X, y = load_iris(return_X_y=True)
-    >>> objective = CrossValidationObjective(X, y, "rbf", learn_sigma2=False, random_state=0)
+    >>> model = KernelLogisticClassifier("rbf", tuning=CrossValidation(learn_intercept_variance=False))
+    >>> objective = CrossValidationObjective(model, X, y)
     >>> objective.names
     ('kernel.length_scale', 'kernel.variance')
     >>> options = {"method": "L-BFGS-B", "bounds": objective.bounds, "options": {"maxiter": 10}}
@@ -124,100 +99,85 @@ class CrossValidationObjective:
 
     def __init__(
         self,
+        model: Any,
         X: Any,
         y: Any,
-        kernel: Any = None,
-        taxonomy: Taxonomy | None = None,
-        folds: Any = 5,
+        sample_weight: Any = None,
         *,
         classes: npt.ArrayLike | None = None,
-        coupling: Any = "auto",
-        tying: Any = "level",
-        variances: Any = None,
-        sigma2: float = 1.0,
-        learn_sigma2: bool = True,
-        sample_weight: Any = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        method: str = "auto",
-        algorithm: str = "auto",
-        rank: int | None = None,
-        rank_tolerance: float | None = None,
-        memory_limit: float | str | None = None,
-        precision: str = "auto",
         strategy: str = "auto",
-        max_iter: int = 1000,
-        n_threads: int | None = None,
-        random_state: Any = None,
-        n_partitions: int = 1,
     ) -> None:
-        if not (taxonomy is None or isinstance(taxonomy, Taxonomy)):
-            raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(taxonomy).__name__}")
-        if not isinstance(learn_sigma2, (bool, np.bool_)):
-            raise TypeError(f"learn_sigma2 must be True or False, got {learn_sigma2!r}")
-        sigma2 = check_number("sigma2", sigma2, least=0)
-        products = check_products(algorithm, memory_limit, rank, rank_tolerance)
-        method = check_choice("method", method, _METHODS)
-        self.settings = products.arguments() | {
-            "method": "lbfgs" if method == "auto" else method,
-            "precision": check_choice("precision", precision, _PRECISIONS),
-            "strategy": check_choice("strategy", strategy, _STRATEGIES),
-            "max_iter": check_number("max_iter", max_iter, least=1, integer=True),
-        }
-        self._by_features = products.is_free
-        self._n_threads = check_threads(n_threads)
-        n_partitions = check_number("n_partitions", n_partitions, least=1, integer=True)
-
-        X, indices, in_order, taxonomy, weights = _check_data(X, y, taxonomy, classes, sample_weight, class_weight)
-        # By the order of labels, so that a seed makes the same folds with and without a taxonomy.
-        ranks = np.argsort(np.argsort(in_order, kind="stable"), kind="stable")
-        self.partitions = _make_partitions(ranks[indices], len(in_order), folds, random_state, n_partitions)
-        counted = np.ones(len(indices)) if weights is None else weights
+        tuning, solver = as_tuning(model.tuning) or CrossValidation(), as_solver(model.solver)
+        tuning.check()
+        intercept_variance = check_number("intercept_variance", model.intercept_variance, least=0)
+        self._products = solver.kernel_settings()
+        self._settings = _core.CriterionSettings(
+            method=_core.Method.exact if solver.method == "exact" else _core.Method.auto,
+            precision=_core.Precision[solver.precision],
+            strategy=_core.Strategy[check_choice("strategy", strategy, _STRATEGIES)],
+            max_iter=check_number("max_iter", model.max_iter, least=1, integer=True),
+            memory_limit=self._products.memory_limit,
+        )
+        self._by_features = self._products.algorithm is _core.KernelAlgorithm.auto
+        self._n_threads = check_threads(model.n_threads)
+        random = check_random_state(model.random_state)
+        data = read_data(model, X, y, sample_weight, classes, tuning.subset, random)
+        in_order, taxonomy = data.classes, data.taxonomy
+        self.partitions = data.partitions(tuning, random)
+        counted = np.ones(len(data.targets)) if data.weights is None else data.weights
         self.n_held_out = float(counted[self.partitions[0] >= 0].sum())
         if self.n_held_out == 0:
             raise ValueError("sample_weight is zero for all rows that are held out; give them weight, or other folds")
 
-        kernel = start_kernels(kernel, X)
-        self._data = {"X": X, "targets": indices, "n_classes": len(in_order), "sample_weight": weights}
+        kernel = start_kernels(model.kernel, data.X)
+        self._likelihood = _core.Softmax(data.targets, len(in_order), data.weights)
         loadings = None
-        if isinstance(coupling, LearnedCoupling):
-            rank = coupling.n_shared(len(in_order))
-            unit = np.ones((len(in_order), rank))
-            given = make_coupling(taxonomy, coupling, tying, variances, in_order, unit)
-            assign_kernels(kernel, taxonomy, in_order, given, tying)  # tells what does not go together
-            if coupling.B is None:
+        if isinstance(model.coupling, LearnedCoupling):
+            rank = model.coupling.n_shared(len(in_order))
+            given = make_coupling(taxonomy, model.coupling, in_order, np.ones((len(in_order), rank)))
+            assign_kernels(kernel, taxonomy, in_order, given)  # tells what does not go together
+            if model.coupling.B is None:
                 loadings = confusion_loadings(
-                    self._data, in_order, self.partitions[0], kernel, sigma2, products, rank, self._n_threads
+                    data, self.partitions[0], kernel, intercept_variance, self._products, rank, self._n_threads
                 )
                 loadings *= np.sqrt(len(in_order))
-        self.hyperparameters: Hyperparameters = make_hyperparameters(
-            kernel, taxonomy, in_order, coupling, tying, variances, sigma2, bool(learn_sigma2), loadings
+        self.parameters: ParameterVector = make_parameters(
+            kernel,
+            taxonomy,
+            in_order,
+            model.coupling,
+            intercept_variance,
+            bool(tuning.learn_intercept_variance),
+            loadings,
         )
-        start = self.hyperparameters.at(self.hyperparameters.theta)
-        if method == "exact" and not start.class_kernels.coupling.is_diagonal:
-            raise ValueError('method="exact" is for flat models; choose another method, or coupling="identity"')
+        start = self.parameters.at(self.parameters.theta)
+        if solver.method == "exact" and not start.class_kernels.coupling.is_diagonal:
+            raise ValueError(
+                'Solver(method="exact") is for flat models; choose another method, or coupling="independent"'
+            )
+        self._X = data.X
         if start.matrix_factor is not None:
-            X, _ = _given_matrix(start.class_kernels.kernels[0], X, self._n_threads)
+            self._X, _ = kernel_values(start.class_kernels.kernels[0], data.X, self._n_threads)
         else:
             for own in start.class_kernels.kernels:
-                own.check_features(X.shape[1])
-        self._data["X"] = X
+                own.check_features(data.X.shape[1])
         self._criteria = self._make_criteria()
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self.hyperparameters.names
+        return self.parameters.names
 
     @property
     def theta(self) -> Floats:
-        return self.hyperparameters.theta
+        return self.parameters.theta
 
     @property
     def bounds(self) -> Floats:
-        return self.hyperparameters.bounds
+        return self.parameters.bounds
 
     @property
     def is_log(self) -> npt.NDArray[np.bool_]:
-        return self.hyperparameters.is_log
+        return self.parameters.is_log
 
     def value_and_gradient(self, theta: npt.ArrayLike, tol: float = 1e-8) -> tuple[float, Floats]:
         """The criterion and its derivatives, for any optimizer.
@@ -242,7 +202,7 @@ class CrossValidationObjective:
         if not (evaluation.converged and np.isfinite(evaluation.value) and np.isfinite(gradient).all()):
             raise RuntimeError(
                 f"the folds reached a certified relative gap of {evaluation.gap:.1e} only, tol={tol:g}: raise tol or "
-                f"max_iter (now {self.settings['max_iter']}), or keep theta away from extreme values"
+                f"max_iter (now {self._settings.max_iter}), or keep theta away from extreme values"
             )
         self.accept()
         return evaluation.value, gradient
@@ -269,30 +229,24 @@ class CrossValidationObjective:
         """
         begin = time.perf_counter()
         tol = check_number("tol", tol, least=0, strict=True)
-        setting = self.hyperparameters.at(theta)
-        arguments = setting.core_arguments(by_features=self._by_features) | self.settings
-        results = [
-            criterion.evaluate(
-                **arguments,
-                tol=tol,
-                adjoint_tol=min(tol, max(_SYSTEM_SHARE * tol, _SYSTEM_FLOOR)),
-                gradient=True,
-                kernel_gradient=self.hyperparameters.has_kernel_parameters,
-                progress=progress,
-            )
-            for criterion in self._criteria
-        ]
-        penalty, slope = self.hyperparameters.penalty(setting.theta)
+        point = self.parameters.at(theta)
+        settings = copy(self._settings)
+        settings.tol = tol
+        settings.adjoint_tol = min(tol, max(_SYSTEM_SHARE * tol, _SYSTEM_FLOOR))
+        settings.kernel_gradient = self.parameters.has_kernel_parameters
+        prior = point.prior(by_features=self._by_features)
+        results = [criterion.evaluate(prior, settings, self._products, progress) for criterion in self._criteria]
+        penalty, slope = self.parameters.penalty(point.theta)
         gradients = [
-            self.hyperparameters.gradient(setting, one["gradient"], by_features=self._by_features) for one in results
+            self.parameters.gradient(point, PriorGradient.of(each), by_features=self._by_features) for each in results
         ]
         return Evaluation(
-            theta=setting.theta,
-            value=float(np.mean([result["value"] for result in results])) + penalty,
+            theta=point.theta,
+            value=float(np.mean([result.value for result in results])) + penalty,
             gradient=np.mean(gradients, axis=0) + slope,
-            converged=all(result["converged"] for result in results),
-            gap=max(float(result["gap"]) for result in results),
-            products=sum(int(result["products"]) for result in results),
+            converged=all(result.converged for result in results),
+            gap=max(result.gap for result in results),
+            products=sum(result.products for result in results),
             seconds=time.perf_counter() - begin,
         )
 
@@ -305,8 +259,9 @@ class CrossValidationObjective:
         """The fits from which evaluations start, as arrays that can be saved; empty before the first ``accept``."""
         out = {}
         for k, criterion in enumerate(self._criteria):
-            for name, array in (criterion.state() or {}).items():
-                out[f"{k}.{name}"] = array
+            if len(criterion.warm_start.fits) > 0:
+                for name in _STATE:
+                    out[f"{k}.{name}"] = getattr(criterion.warm_start, name)
         return out
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -315,7 +270,7 @@ class CrossValidationObjective:
         if state:
             self._check_state(state, [f"{k}.{name}" for k in range(len(criteria)) for name in _STATE])
             for k, criterion in enumerate(criteria):
-                criterion.set_state({name: np.asarray(state[f"{k}.{name}"], dtype=np.float32) for name in _STATE})
+                criterion.warm_start = _core.WarmStart(*(state[f"{k}.{name}"] for name in _STATE))
         self._criteria = criteria
 
     @staticmethod
@@ -330,47 +285,29 @@ class CrossValidationObjective:
             if array.ndim != 1 or array.dtype.kind != "f" or not np.isfinite(array).all():
                 raise ValueError(f"state[{key!r}] must be finite numbers in one dimension, as state() gives them")
 
-    def _make_criteria(self) -> list[Any]:
+    def described(self) -> dict[str, Any]:
+        """What the criterion depends on besides data, folds and hyperparameters."""
+        settings, products = self._settings, self._products
+        return {
+            "method": settings.method.name,
+            "precision": settings.precision.name,
+            "strategy": settings.strategy.name,
+            "max_iter": settings.max_iter,
+            "products": products.algorithm.name,
+            "memory_limit": products.memory_limit,
+            "rank": products.rank,
+            "rank_tolerance": products.rank_tolerance,
+        }
+
+    def _make_criteria(self) -> list[_core.CrossValidation]:
         """One for each partition, with nothing accepted yet."""
         return [
             _core.CrossValidation(
-                **self._data, fold_of=fold_of, n_folds=int(fold_of.max()) + 1, n_threads=self._n_threads
+                X=self._X,
+                likelihood=self._likelihood,
+                fold_of=fold_of,
+                n_folds=int(fold_of.max()) + 1,
+                n_threads=self._n_threads,
             )
             for fold_of in self.partitions
         ]
-
-
-def _check_data(
-    X: Any,
-    y: Any,
-    taxonomy: Taxonomy | None,
-    classes: npt.ArrayLike | None,
-    sample_weight: Any,
-    class_weight: Mapping[Any, float] | str | None,
-) -> tuple[Any, npt.NDArray[np.int32], npt.NDArray[Any], Taxonomy | None, Floats | None]:
-    """Inputs, targets, classes in the order of the core, the taxonomy with all of them, and weights."""
-    X, y = check_X_y(X, y, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C")
-    X = _in_core_form(X)
-    seen, indices = check_labels(y, least=2 if taxonomy is None and classes is None else 1)
-    if taxonomy is not None:
-        taxonomy = taxonomy.with_classes(seen, argument="y")
-        known, places = taxonomy.classes, taxonomy.leaf_index(seen)
-    else:
-        known = seen if classes is None else np.unique(np.asarray(classes))
-        unknown = np.setdiff1d(seen, known)
-        if len(unknown) > 0:
-            raise ValueError(f"classes lacks labels that are in y: {unknown[:5].tolist()}")
-        places = np.searchsorted(known, seen)
-    weights = check_weights(sample_weight, class_weight, X, seen, indices, known.tolist())
-    return X, places[indices].astype(np.int32), known, taxonomy, weights
-
-
-def _make_partitions(
-    indices: npt.NDArray[np.intp], n_classes: int, folds: Any, random_state: Any, n_partitions: int
-) -> tuple[npt.NDArray[np.int32], ...]:
-    if n_partitions > 1 and not isinstance(folds, (int, np.integer)):
-        raise ValueError(
-            f"n_partitions is {n_partitions}, but folds gives one partition; use a number of folds, or n_partitions=1"
-        )
-    random = check_random_state(random_state)
-    return tuple(make_folds(indices, n_classes, folds, random, argument="folds") for _ in range(n_partitions))

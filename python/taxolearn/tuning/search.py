@@ -15,9 +15,10 @@ from scipy.optimize import minimize
 
 from taxolearn.progress import LearningCallback, ProgressCallback
 from taxolearn.tuning.checkpoint import read_checkpoint, write_checkpoint
+from taxolearn.tuning.result import Array, Evaluation, LearningResult, projected_step
 from taxolearn.validation import check_number
 
-__all__ = ["Evaluation", "LearningResult", "Objective", "learn"]
+__all__ = ["Objective", "learn"]
 
 _LOOSE = 1e-3  # tolerance of the fits inside an evaluation, far from the minimum
 _TIGHT = 3e-5  # and near it
@@ -27,42 +28,6 @@ _LONGEST_STEP = 3.0  # of any parameter in one step of the search, on log scale:
 _LINE_STEPS = 10  # of a line search, at most
 _LINE_FAILURES = 5  # that end it: then steps a thousandth as long do not succeed
 _UNLIMITED = 10**9
-
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """One evaluation of an objective.
-
-    Attributes
-    ----------
-    theta : float64 array of shape (m,)
-        Logarithms of the hyperparameters.
-    value : float
-        The criterion: a sum over the held-out rows.
-    gradient : float64 array of shape (m,) or None
-        Its derivatives by ``theta``.
-    converged : bool
-        Whether the fits inside reached their tolerance; if not, the evaluation failed.
-    gap : float
-        Largest certified relative gap of these fits.
-    products : int
-        Kernel products they took.
-    seconds : float
-        Time they took.
-    tolerance : float
-        The tolerance they were asked for; written by the learner.
-    """
-
-    theta: Array
-    value: float
-    gradient: Array | None
-    converged: bool
-    gap: float
-    products: int
-    seconds: float
-    tolerance: float = np.nan
 
 
 class Objective(Protocol):
@@ -84,124 +49,6 @@ class Objective(Protocol):
     def accept(self) -> None: ...
     def state(self) -> Mapping[str, NDArray[Any]] | None: ...
     def set_state(self, state: dict[str, NDArray[Any]]) -> None: ...
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LearningResult:
-    """How the hyperparameters were learned.
-
-    Attributes
-    ----------
-    status : str
-        "converged", "max_evaluations", "time_limit", "interrupted" (Ctrl-C), "stalled" (no lower value was found along
-        the last direction), "failed" (not even the start could be evaluated) or "no_parameters".
-    message : str
-        The same in a sentence.
-    names : tuple of str
-        Names of the hyperparameters.
-    start : float64 array of shape (m,)
-        Logarithms of the start values.
-    bounds : float64 array of shape (m, 2)
-        Logarithms of the bounds.
-    n_held_out : float
-        Number of held-out rows, weights counted: what sums are divided by to give means.
-    evaluations : tuple of Evaluation
-        All evaluations in their order.
-    best : int or None
-        Index of the one with the lowest value, None if there is none.
-    is_log : bool array of shape (m,) or None
-        Which parameters are on log scale, None for all. Others, the loadings of a ``LearnedCoupling``, stand for
-        themselves wherever this says logarithms.
-    """
-
-    status: str
-    message: str
-    names: tuple[str, ...]
-    start: Array
-    bounds: Array
-    n_held_out: float
-    evaluations: tuple[Evaluation, ...]
-    best: int | None
-    is_log: NDArray[np.bool_] | None = None
-
-    @property
-    def theta(self) -> Array:
-        """Logarithms of the best hyperparameters; without any evaluation, of the start values."""
-        return self.start if self.best is None else self.evaluations[self.best].theta
-
-    @property
-    def values(self) -> Array:
-        """Mean log loss of each evaluation, shape (k,). Those of failed ones mean nothing."""
-        means: Array = self._column("value") / self.n_held_out
-        return means
-
-    @property
-    def thetas(self) -> Array:
-        """Logarithms of the hyperparameters of each evaluation, shape (k, m)."""
-        return self._column("theta").reshape(len(self.evaluations), len(self.names))
-
-    @property
-    def gradient_norms(self) -> Array:
-        """Largest derivative of the mean log loss at each evaluation, shape (k,).
-
-        A derivative that leads to a bound counts no more than the distance to it.
-        """
-        gradients = self._column("gradient").reshape(self.thetas.shape) / self.n_held_out
-        norms: Array = np.abs(_projected_step(self.thetas, gradients, self.bounds)).max(axis=1, initial=0.0)
-        return norms
-
-    @property
-    def converged(self) -> NDArray[np.bool_]:
-        """Whether each evaluation succeeded, shape (k,)."""
-        return np.array([evaluation.converged for evaluation in self.evaluations], dtype=bool)
-
-    @property
-    def gaps(self) -> Array:
-        """Largest relative gap of the fits of each evaluation, shape (k,)."""
-        return self._column("gap")
-
-    @property
-    def products(self) -> NDArray[np.int64]:
-        """Kernel products of each evaluation, shape (k,)."""
-        return self._column("products").astype(np.int64)
-
-    @property
-    def seconds(self) -> Array:
-        """Time of each evaluation, shape (k,)."""
-        return self._column("seconds")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as numbers, strings and lists."""
-        columns = ("values", "thetas", "gradient_norms", "converged", "gaps", "products", "seconds")
-        return {
-            "status": self.status,
-            "message": self.message,
-            "names": list(self.names),
-            "start": self.start.tolist(),
-            "bounds": self.bounds.tolist(),
-            "n_held_out": self.n_held_out,
-            "best": self.best,
-            **{name: getattr(self, name).tolist() for name in columns},
-        }
-
-    def __repr__(self) -> str:
-        failures = np.count_nonzero(~self.converged)
-        effort = f"{len(self.evaluations)} evaluations ({failures} failed), {self.seconds.sum():.1f} s"
-        lines = [f"LearningResult: {self.status}, {effort}", self.message]
-        if self.best is not None:
-            ends = [int(np.argmax(self.converged)), self.best]
-            lines.append(f"{'':<32} {'start':>12} {'best':>12}")
-            rows = [("mean log loss", *self.values[ends]), ("gradient", *self.gradient_norms[ends])]
-            is_log = np.True_ if self.is_log is None else self.is_log
-            shown = [np.where(is_log, np.exp(theta), theta) for theta in (self.start, self.theta)]
-            rows += zip(self.names, *shown, strict=True)
-            lines += [f"{name:<32} {before:>12.6g} {after:>12.6g}" for name, before, after in rows[:12]]
-            if len(rows) > 12:
-                lines.append(f"and {len(rows) - 12} parameters more")
-        return "\n".join(lines)
-
-    def _column(self, name: str) -> Array:
-        return np.array([getattr(evaluation, name) for evaluation in self.evaluations], dtype=np.float64)
 
 
 def learn(
@@ -378,7 +225,7 @@ class _Search:
     def _free(self, best: _Point) -> None:
         """Let go of the parameters that were held."""
         self._bounds = self._all_bounds
-        norm = float(np.abs(_projected_step(best.theta, best.gradient, self._bounds)).max())
+        norm = float(np.abs(projected_step(best.theta, best.gradient, self._bounds)).max())
         self._best = replace(best, norm=norm)
         self._first_norm = max(self._first_norm, norm)
 
@@ -395,7 +242,7 @@ class _Search:
         """Run the optimizer from a point, which is not evaluated again."""
         self._check_gradient(start)
         # The first step is the negative gradient. Scaled like this, its length is one.
-        scale = 1 / float(np.linalg.norm(_projected_step(start.theta, start.gradient, self._bounds)))
+        scale = 1 / float(np.linalg.norm(projected_step(start.theta, start.gradient, self._bounds)))
         origin, failures = start, 0  # of the line search
         point: _Point | None = start  # where the optimizer is
 
@@ -482,7 +329,7 @@ class _Search:
             return None
         mean = self._objective.n_held_out
         gradient = np.asarray(evaluation.gradient) / mean
-        norm = float(np.abs(_projected_step(evaluation.theta, gradient, self._bounds)).max())
+        norm = float(np.abs(projected_step(evaluation.theta, gradient, self._bounds)).max())
         point = _Point(len(self.done) - 1, evaluation.theta, evaluation.value / mean, gradient, norm)
         if self._best is None:
             self._first_norm = norm
@@ -513,11 +360,6 @@ class _Search:
             best=None if self._best is None else self._best.index,
             is_log=getattr(self._objective, "is_log", None),
         )
-
-
-def _projected_step(theta: Array, gradient: Array, bounds: Array) -> Array:
-    """The step along the negative gradient, cut off at the bounds."""
-    return np.clip(theta - gradient, *bounds.T) - theta
 
 
 def _wall(origin: _Point, theta: Array) -> tuple[float, Array]:

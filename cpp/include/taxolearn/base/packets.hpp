@@ -7,7 +7,25 @@
 
 #include "taxolearn/base/matrix.hpp"
 
+#if defined(__GNUC__) && !defined(__clang__)
+// Eigen's packets are vector types with attributes; as template arguments they are meant without.
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
 namespace taxolearn {
+
+// Eigen does not promise to keep these; nothing else of its insides is used.
+using Eigen::internal::PacketBlock;
+using Eigen::internal::padd;
+using Eigen::internal::pload;
+using Eigen::internal::ploadu;
+using Eigen::internal::pmadd;
+using Eigen::internal::pmul;
+using Eigen::internal::predux;
+using Eigen::internal::pset1;
+using Eigen::internal::pstore;
+using Eigen::internal::pstoreu;
+using Eigen::internal::ptranspose;
 
 template <class T>
 using Packet = typename Eigen::internal::packet_traits<T>::type;

@@ -6,11 +6,9 @@
 // classes, never inputs or labels.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "taxolearn/base/matrix.hpp"
-#include "taxolearn/classes/taxonomy.hpp"
 
 namespace taxolearn {
 
@@ -36,6 +34,9 @@ class Coupling {
   /// out[c] = G_cc.
   virtual void diag(double* out) const = 0;
 
+  /// Whether G is diagonal: class functions have nothing to do with each other.
+  virtual bool is_diagonal() const { return false; }
+
   /// Number of parameters theta.
   virtual Index parameters() const = 0;
 
@@ -52,58 +53,10 @@ struct TiedVariances {
   std::vector<double> variances;  ///< finite, >= 0
   std::vector<Index> groups;      ///< empty: one group
 
+  /// Throws InvalidArgument unless all is as said here.
+  void check() const;
   Index parameters() const;
   Index group(Index k) const { return groups.empty() ? 0 : groups[static_cast<std::size_t>(k)]; }
-};
-
-/// Classes without relation: G = diag(v).
-class IndependentCoupling final : public Coupling {
- public:
-  explicit IndependentCoupling(TiedVariances variances);
-
-  Index classes() const override { return static_cast<Index>(tied_.variances.size()); }
-  Index factors() const override { return classes(); }
-  void apply(Index count, float* S) const override;
-  void apply(Index count, double* S) const override;
-  void to_factors(Index count, const double* S, double* out) const override;
-  void from_factors(Index count, const double* A, double* out) const override;
-  void diag(double* out) const override;
-  Index parameters() const override { return tied_.parameters(); }
-  void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const override;
-
- private:
-  TiedVariances tied_;
-  std::vector<double> roots_;  ///< square roots of the variances
-};
-
-/// The function of a class is the sum of independent functions of the nodes on its path, the root left out:
-/// G = Phi diag(v) Phi^T, with Phi[c, p] = 1 where node p is leaf c or above it (Seeger 2008, 3.1). R = Phi diag(sqrt
-/// v) has one column per node but the root. Products are sweeps over the tree, O(nodes) a row; Phi is never formed.
-class TreeCoupling final : public Coupling {
- public:
-  /// Variances and groups of all nodes; those of the root are not used.
-  TreeCoupling(std::shared_ptr<const Taxonomy> taxonomy, TiedVariances variances);
-
-  Index classes() const override { return taxonomy_->classes(); }
-  Index factors() const override { return taxonomy_->nodes() - 1; }
-  void apply(Index count, float* S) const override;
-  void apply(Index count, double* S) const override;
-  void to_factors(Index count, const double* S, double* out) const override;
-  void from_factors(Index count, const double* A, double* out) const override;
-  void diag(double* out) const override;
-  Index parameters() const override { return tied_.parameters(); }
-  void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const override;
-
- private:
-  template <class T>
-  void apply_rows(Index count, const T* variances, T* S) const;
-  template <class T>
-  void sweep(const T* variances, T* tile, T* sums) const;
-
-  std::shared_ptr<const Taxonomy> taxonomy_;
-  TiedVariances tied_;
-  std::vector<double> roots_;  ///< square roots of the variances
-  std::vector<float> single_;  ///< the variances in single precision
 };
 
 }  // namespace taxolearn

@@ -1,13 +1,15 @@
 // Products with the prior covariance of all classes at all rows,
 //
-//   K S = sum_l M_l S G_l + sigma2 1 1^T S,   S (n x C),   G_l = R_l R_l^T,
+//   K S = sum_l M_l S G_l + sigma^2 1 1^T S,   S (n x C),   G_l = R_l R_l^T,
 //
-// where R_l holds the columns of R, G = R R^T, whose functions have kernel l. With one kernel the coupling is applied
-// in place after M (C columns of M); with several, every column of R meets its own kernel (columns of R altogether).
+// where sigma^2 is the intercept variance and R_l holds the columns of R, G = R R^T, whose functions have kernel l.
+// With one kernel the coupling is applied in place after M (C columns of M); with several, every column of R meets its
+// own kernel (columns of R altogether).
 #pragma once
 
 #include <vector>
 
+#include "taxolearn/base/parallel.hpp"
 #include "taxolearn/fit/problem.hpp"
 #include "taxolearn/operators/operator.hpp"
 

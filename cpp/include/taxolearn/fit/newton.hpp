@@ -17,9 +17,9 @@ class NewtonSteps {
  public:
   virtual ~NewtonSteps() = default;
 
-  /// step ~ -(I + H K)^-1 gradient to a relative error of about eta, from the likelihood's state at the predictors and
-  /// the image K gradient. All n x C.
-  virtual void solve(const Matrix<double>& state, const Matrix<double>& gradient, const Matrix<double>& image,
+  /// step ~ -(I + H K)^-1 gradient to a relative error of about eta, from the likelihood's curvature at the predictors
+  /// and the image K gradient. All n x C.
+  virtual void solve(const Matrix<double>& curvature, const Matrix<double>& gradient, const Matrix<double>& image,
                      double eta, Matrix<double>& step) = 0;
 };
 

@@ -1,7 +1,7 @@
-// A guess at the Hessian of a fit on weights, whose inverse L-BFGS starts from.
+// The Kronecker preconditioner of a fit on weights: an approximation of the Hessian, whose inverse L-BFGS starts from.
 //
 // On weights W (d x factors) and intercepts, u = Z W R^T + sigma 1 b^T, the Hessian is I + sum_i J_i^T H_i J_i, with
-// H_i (C x C) the Hessian of row i's loss and J_i (W, b) = R W^T z_i + sigma b. The guess takes z_i and H_i for
+// H_i (C x C) the Hessian of row i's loss and J_i (W, b) = R W^T z_i + sigma b. It takes z_i and H_i for
 // independent. With H = sum of H_i, the mean m of z_i and J that of J_i, it is P + J^T H J, where P = I + (covariance
 // of z_i) (x) (R^T H R) is diagonal in the eigenvectors of both factors, and the rest has rank C:
 //   (P + J^T H J)^-1 = P^-1 - P^-1 J^T T J P^-1,  T = N (I + N^T S N)^-1 N^T,  N N^T = H,  S = J P^-1 J^T.
@@ -18,13 +18,13 @@
 
 namespace taxolearn {
 
-class Kronecker {
+class KroneckerPreconditioner {
  public:
   /// Takes the inputs in; the Hessian is still zero.
-  Kronecker(const Problem& problem, const Execution& execution);
+  KroneckerPreconditioner(const Problem& problem, const Execution& execution);
 
   /// Whether it is worth its work, beside that of the kernel products.
-  static bool pays(const Problem& problem);
+  static bool is_worthwhile(const Problem& problem);
 
   /// Takes in the Hessians of the losses at predictors u (n x C).
   void renew(const Matrix<double>& u);

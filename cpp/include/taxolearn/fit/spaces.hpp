@@ -11,6 +11,7 @@
 #include "taxolearn/fit/kernel_product.hpp"
 #include "taxolearn/fit/preconditioner.hpp"
 #include "taxolearn/fit/problem.hpp"
+#include "taxolearn/fit/result.hpp"
 #include "taxolearn/operators/operator.hpp"
 #include "taxolearn/solver/space.hpp"
 
@@ -24,7 +25,7 @@ class PredictorSpace : public SearchSpace {
   const Matrix<double>& predictors() const { return u_; }
 
  protected:
-  PredictorSpace(const Problem& problem, const Execution& execution, Result& result);
+  PredictorSpace(const Problem& problem, const Execution& execution, FitResult& result);
 
   virtual const T* image() const = 0;  ///< of the direction, n x C
 
@@ -39,7 +40,7 @@ class PredictorSpace : public SearchSpace {
 
   const Problem& problem_;
   Execution execution_;
-  Result& result_;
+  FitResult& result_;
   Matrix<double> u_;
   double point_square_ = 0.0;     ///< |x|^2
   double point_direction_ = 0.0;  ///< <x, direction>
@@ -49,11 +50,11 @@ class PredictorSpace : public SearchSpace {
 template <class T>
 class CoefficientSpace final : public PredictorSpace<T> {
  public:
-  CoefficientSpace(const Problem& problem, int slots, const Execution& execution, Result& result);
+  CoefficientSpace(const Problem& problem, int slots, const Execution& execution, FitResult& result);
 
   /// With operators that belong to somebody else, one per kernel of the problem.
   CoefficientSpace(const Problem& problem, std::vector<Operator<T>*> operators, int slots, const Execution& execution,
-                   Result& result);
+                   FitResult& result);
 
   /// Moves to the given coefficients (n x C): one product.
   void start(const Matrix<double>& coefficients);
@@ -98,11 +99,11 @@ class CoefficientSpace final : public PredictorSpace<T> {
 template <class T>
 class WeightSpace final : public PredictorSpace<T> {
  public:
-  WeightSpace(const Problem& problem, int slots, const Execution& execution, Result& result);
+  WeightSpace(const Problem& problem, int slots, const Execution& execution, FitResult& result);
 
   /// With an operator of variance 1 that belongs to somebody else.
   WeightSpace(const Problem& problem, FeatureOperator<T>& features, int slots, const Execution& execution,
-              Result& result);
+              FitResult& result);
 
   /// Moves to the given weights, W (d x columns of R) followed by b (C): half a product.
   void start(Buffer<double>&& weights);
@@ -115,9 +116,9 @@ class WeightSpace final : public PredictorSpace<T> {
   double advance(double step, int slot) override;
   std::vector<double> inner(int slot, const std::vector<int>& others) override;
   void combine(const std::vector<double>& coefficients, int into) override;
-  bool has_hessian() const override { return hessian_ != nullptr; }
-  void renew_hessian() override;
-  void solve_hessian(const std::vector<double>& coefficients, int into) override;
+  bool has_preconditioner() const override { return preconditioner_ != nullptr; }
+  void renew_preconditioner() override;
+  void solve_preconditioner(const std::vector<double>& coefficients, int into) override;
 
  protected:
   const T* image() const override { return image_.data(); }
@@ -133,7 +134,7 @@ class WeightSpace final : public PredictorSpace<T> {
   std::vector<Buffer<double>> slots_;  ///< as long as W_
   Buffer<T> image_;                    ///< n x C: of the direction; between directions, the residual
   Buffer<T> feature_scratch_;          ///< d x C
-  std::unique_ptr<Kronecker> hessian_;
+  std::unique_ptr<KroneckerPreconditioner> preconditioner_;
   int direction_ = 0;
 };
 

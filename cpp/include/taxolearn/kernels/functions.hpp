@@ -2,8 +2,9 @@
 //
 //   linear        v x.x'                                     theta = log (v)
 //   stationary    v f(r), r^2 = sum_d (x_d - x'_d)^2 / l_d^2 theta = log (l..., [alpha], v)
-//   polynomial    v (s x.x' + o)^degree                      theta = log (s, o, v); the derivative by log o is 0 at o =
-//   0 cosine        v x.x' / (|x| |x'|), 0 where a norm is 0   theta = log (v) precomputed   v X[i, j] theta = log (v)
+//   polynomial    v (s x.x' + o)^degree                      theta = log (s, o, v); the derivative by log o is 0 at 0
+//   cosine        v x.x' / (|x| |x'|), 0 where a norm is 0   theta = log (v)
+//   precomputed   v X[i, j]                                  theta = log (v)
 //   sum, product  of two or more kernels                     theta = those of the parts, one after the other
 //
 // Between one list of rows and itself, block(i, j) and block(j, i) are transposes of each other, bit for bit, if they

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "taxolearn/base/matrix.hpp"
@@ -43,6 +44,9 @@ class Kernel {
 
   /// Number of parameters theta, all on log scale.
   virtual Index parameters() const = 0;
+
+  /// The variance v where k(x, x') = v x . x'; nothing for other kernels.
+  virtual std::optional<double> linear_variance() const { return std::nullopt; }
 
   /// Binds the kernel to inputs; `left` and `right` may be the same object, which makes the matrix exactly symmetric.
   /// Throws InvalidArgument if the inputs do not fit each other or the kernel.

@@ -13,21 +13,19 @@ void multiply(DenseView<const T> A, DenseView<const T> S, DenseView<T> out, T sc
 template <class T>
 class DenseLinear final : public Linear<T> {
  public:
-  DenseLinear(const InputView& X, double variance, const Execution& execution);
+  DenseLinear(InputRows rows, double variance, const Execution& execution);
 
   void apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) override;
   void project(DenseView<const T> S, DenseView<T> W, const Execution& execution) override;
   void expand(DenseView<const T> W, DenseView<T> out, const T* shift, const Execution& execution) override;
+  std::unique_ptr<Operator<T>> subset(const std::vector<Index>& rows, const Execution& execution) override;
   std::string algorithm() const override { return "dense"; }
-
- protected:
-  void arrange(const Execution& execution) override;
 
  private:
   void project_scaled(DenseView<const T> S, T scale, DenseView<T> W, const Execution& execution);
 
-  Buffer<T> copy_;          ///< the active rows, where the inputs cannot be used in place
-  DenseView<const T> own_;  ///< the active rows in precision T
+  Buffer<T> copy_;          ///< the rows, where the inputs cannot be used in place
+  DenseView<const T> own_;  ///< the rows in precision T
   Buffer<T> weights_;       ///< features x m, between the two products
   Buffer<T> partial_;       ///< sums over segments of rows
 };

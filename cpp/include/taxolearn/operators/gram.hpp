@@ -1,6 +1,7 @@
 // Kernel matrices computed once and stored, for any kernels on the same inputs. They share one store
-// (packed_symmetric.hpp) and one selection of rows: select() on any of the operators is a select() on all of them,
-// costs no new entries, and nothing at all where the store has these rows in front already.
+// (packed_symmetric.hpp), and so do the operators of subsets of the rows: these are lists of rows, without entries of
+// their own. A product first brings its rows to the front of the store, which costs nothing where they are there
+// already: so users of several subsets should not take turns with every product.
 #pragma once
 
 #include <memory>
@@ -16,23 +17,21 @@ namespace taxolearn {
 template <class T>
 class Gram final : public Operator<T> {
  public:
-  /// Matrix l of the store is that of the kernel on all rows of X.
-  Gram(std::shared_ptr<const Kernel> kernel, const InputView& X, std::shared_ptr<PackedSymmetric<T>> store, Index l);
+  /// Matrix l of the store is that of the kernel on all rows of the inputs.
+  Gram(std::shared_ptr<const Kernel> kernel, InputRows rows, std::shared_ptr<PackedSymmetric<T>> store, Index l);
 
-  Index rows() const override { return store_->active(); }
+  Index rows() const override { return rows_.count(); }
   void apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) override;
   void apply_cross(const InputView& Xnew, DenseView<const T> S, DenseView<T> out, const Execution& execution) override;
-  void diag(double* out) const override { kernel_->diag(active_rows(), out); }
+  void diag(double* out) const override { kernel_->diag(rows_, out); }
   Index parameters() const override { return kernel_->parameters(); }
   void bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient, const Execution& execution) override;
-  void select(const std::vector<Index>& rows, const Execution& execution) override;
+  std::unique_ptr<Operator<T>> subset(const std::vector<Index>& rows, const Execution& execution) override;
   std::string algorithm() const override { return "gram"; }
 
  private:
-  InputRows active_rows() const;
-
   std::shared_ptr<const Kernel> kernel_;
-  InputView X_;
+  InputRows rows_;
   std::shared_ptr<PackedSymmetric<T>> store_;
   Index l_;
 };

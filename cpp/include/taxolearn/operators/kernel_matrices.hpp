@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,11 @@ struct KernelSettings {
   Index rank = 0;             ///< of low_rank, at most; 0: as the tolerance asks
   double tolerance = 1e-3;    ///< of low_rank: share of the trace that may be missing
 };
+
+/// What is asked for: a rank or a tolerance means low_rank, unless another algorithm is named. A rank alone is taken as
+/// it is; a tolerance alone finds its rank.
+KernelSettings make_kernel_settings(KernelAlgorithm algorithm, double memory_limit, std::optional<Index> rank,
+                                    std::optional<double> tolerance);
 
 template <class T>
 using Operators = std::vector<std::unique_ptr<Operator<T>>>;
@@ -48,8 +54,10 @@ class KernelMatrices {
   template <class T>
   const Operators<T>& operators(const Execution& execution);
 
-  /// Makes the given rows of the inputs the active ones of all operators that operators() returned last.
-  void select(const std::vector<Index>& rows, const Execution& execution);
+  /// The same for some rows of the inputs, in this order. They may share what operators() keeps: stored matrices stay
+  /// alive as long as one of them.
+  template <class T>
+  Operators<T> subset(const std::vector<Index>& rows, const Execution& execution);
 
   /// Operators in double precision that need no stored matrix beyond those that are there already.
   const Operators<double>& certifying_operators(const Execution& execution);

@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "taxolearn/kernels/kernel.hpp"
 #include "taxolearn/operators/operator.hpp"
 
 namespace taxolearn {
@@ -18,24 +19,18 @@ namespace taxolearn {
 template <class T>
 class Linear : public FeatureOperator<T> {
  public:
-  Linear(const InputView& X, double variance);
+  Linear(InputRows rows, double variance);
 
-  Index rows() const override;
-  Index features() const override { return input_features(X_); }
+  Index rows() const override { return rows_.count(); }
+  Index features() const override { return input_features(rows_.X); }
   void apply_cross(const InputView& Xnew, DenseView<const T> S, DenseView<T> out, const Execution& execution) override;
   void diag(double* out) const override;
   Index parameters() const override { return 1; }
   void bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient, const Execution& execution) override;
-  void select(const std::vector<Index>& rows, const Execution& execution) override;
 
  protected:
-  virtual void arrange(const Execution& execution) = 0;  ///< makes the operator's own copy of the active rows
-
-  Index source(Index i) const { return selected_.empty() ? i : selected_[static_cast<std::size_t>(i)]; }
-
-  InputView X_;
+  InputRows rows_;
   double variance_;
-  std::vector<Index> selected_;  ///< active rows of X; empty means all
 };
 
 enum class LinearAlgorithm { automatic, sparse, dense, stored };

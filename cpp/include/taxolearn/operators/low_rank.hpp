@@ -31,6 +31,10 @@ class LowRank final : public Operator<T> {
   LowRank(std::shared_ptr<const Kernel> kernel, const InputView& X, std::shared_ptr<const LowRankFactor> factor,
           const Execution& execution);
 
+  /// On some rows of the inputs, with their factor.
+  LowRank(std::shared_ptr<const Kernel> kernel, InputRows rows, std::shared_ptr<const LowRankFactor> factor,
+          const Execution& execution);
+
   Index rows() const override { return rows_.count(); }
   void apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) override;
 
@@ -43,8 +47,8 @@ class LowRank final : public Operator<T> {
   /// With the pivots held fixed.
   void bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient, const Execution& execution) override;
 
-  /// Factorizes anew, on the active rows alone.
-  void select(const std::vector<Index>& rows, const Execution& execution) override;
+  /// Factorizes anew, on those rows alone.
+  std::unique_ptr<Operator<T>> subset(const std::vector<Index>& rows, const Execution& execution) override;
 
   std::string algorithm() const override { return "low_rank"; }
 

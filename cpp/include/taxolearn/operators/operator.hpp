@@ -3,6 +3,7 @@
 // A new kernel implements these functions and touches no solver. Operators know inputs, never labels.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ class Operator {
  public:
   virtual ~Operator() = default;
 
-  /// n: rows of the inputs, or the size of the active subset after select().
+  /// n: rows of the inputs, or of a subset of them.
   virtual Index rows() const = 0;
 
   /// out = M S + 1 shift^T, with S and out (n x m), any m; shift (length m) may be null. S and out must not
@@ -39,9 +40,10 @@ class Operator {
   virtual void bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient,
                              const Execution& execution) = 0;
 
-  /// Makes the given rows of the original inputs, in this order, the active ones, so that products with a
-  /// subset run on flat memory ("covariance shuffling", Seeger 2008, D.2). An index may occur once.
-  virtual void select(const std::vector<Index>& rows, const Execution& execution) = 0;
+  /// The operator of the given ones of these rows, in this order; an index may occur once. Both can be used after that,
+  /// in turn, and neither needs the other. Whatever memory they share, products with a subset run on flat memory
+  /// ("covariance shuffling", Seeger 2008, D.2).
+  virtual std::unique_ptr<Operator<T>> subset(const std::vector<Index>& rows, const Execution& execution) = 0;
 
   /// Name of the algorithm the operator chose for its products.
   virtual std::string algorithm() const = 0;

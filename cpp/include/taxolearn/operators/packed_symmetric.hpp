@@ -48,6 +48,9 @@ class PackedSymmetric {
   /// Original index of the row at each place; the first active() of them are the active rows.
   const std::vector<Index>& order() const { return order_; }
 
+  /// How often elements were moved so far.
+  int moves() const { return moves_; }
+
   double memory_bytes() const { return static_cast<double>(data_.size()) * sizeof(T); }
 
  private:
@@ -71,6 +74,7 @@ class PackedSymmetric {
   Buffer<T> data_;
   std::vector<Index> order_;
   Index active_;
+  int moves_ = 0;
   bool whole_ = true;  ///< false once a change was interrupted half-way
   SymmetricProduct<T> product_;
 };

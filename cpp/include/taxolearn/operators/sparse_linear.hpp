@@ -15,22 +15,20 @@ enum class FeatureOrder {
 template <class T>
 class SparseLinear final : public Linear<T> {
  public:
-  SparseLinear(const InputView& X, double variance, FeatureOrder order, const Execution& execution);
+  SparseLinear(InputRows rows, double variance, FeatureOrder order, const Execution& execution);
 
   void apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) override;
   void project(DenseView<const T> S, DenseView<T> W, const Execution& execution) override;
   void expand(DenseView<const T> W, DenseView<T> out, const T* shift, const Execution& execution) override;
+  std::unique_ptr<Operator<T>> subset(const std::vector<Index>& rows, const Execution& execution) override;
   std::string algorithm() const override { return "sparse"; }
-
- protected:
-  void arrange(const Execution& execution) override;
 
  private:
   template <class V, class I>
   void arrange(const SparseView<V, I>& X, const Execution& execution);
 
   FeatureOrder order_;
-  GatherMatrix<T> by_row_;      ///< active rows, columns arranged
+  GatherMatrix<T> by_row_;      ///< the rows, columns arranged
   GatherMatrix<T> by_feature_;  ///< its transpose
   Buffer<T> diagonal_;          ///< per row, the sum of squares over features that no other row has; may be empty
   Buffer<T> row_panel_;         ///< n x panel width

@@ -16,7 +16,7 @@ class Tiled final : public Operator<T> {
  public:
   Tiled(std::shared_ptr<const Kernel> kernel, const InputView& X, const Execution& execution);
 
-  /// Starts with some rows selected.
+  /// On some rows of the inputs.
   Tiled(std::shared_ptr<const Kernel> kernel, InputRows rows, const Execution& execution);
 
   Index rows() const override { return rows_->count(); }
@@ -25,19 +25,14 @@ class Tiled final : public Operator<T> {
   void diag(double* out) const override { kernel_->diag(*rows_, out); }
   Index parameters() const override { return kernel_->parameters(); }
   void bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient, const Execution& execution) override;
-  void select(const std::vector<Index>& rows, const Execution& execution) override;
+  std::unique_ptr<Operator<T>> subset(const std::vector<Index>& rows, const Execution& execution) override;
   std::string algorithm() const override { return "tiled"; }
 
  private:
-  void bind(InputRows rows, const Execution& execution);
-
   std::shared_ptr<const Kernel> kernel_;
-  std::unique_ptr<const InputRows> rows_;
-  std::unique_ptr<KernelEntries<T>> entries_;  ///< among the active rows
+  std::unique_ptr<const InputRows> rows_;      ///< the entries may look at them
+  std::unique_ptr<KernelEntries<T>> entries_;  ///< among these rows
   SymmetricProduct<T> product_;
 };
-
-/// Throws InvalidArgument unless `rows` is a subset of 0 .. n - 1, not empty and without repetition.
-void require_subset(const std::vector<Index>& rows, Index n);
 
 }  // namespace taxolearn

@@ -17,32 +17,26 @@
 #include <tuple>
 #include <vector>
 
+#include "taxolearn/base/parallel.hpp"
 #include "taxolearn/fit/problem.hpp"
+#include "taxolearn/fit/result.hpp"
 #include "taxolearn/select/folds.hpp"
 
 namespace taxolearn {
 
-/// The hyperparameters to be judged.
-struct Candidate {
-  std::vector<std::shared_ptr<const Kernel>> kernels;  ///< empty: the linear kernel of variance 1
-  std::vector<Index> kernel_of;                        ///< as in Problem
-  const Coupling* coupling = nullptr;                  ///< of log variances it has one per factor, in their order
-  double sigma2 = 1.0;
-};
-
 enum class Strategy { automatic, stacked, shuffled };
 
 struct CriterionSettings {
-  double tolerance = 1e-4;          ///< on the relative gap of the fits
-  double adjoint_tolerance = 1e-4;  ///< the same of the linear systems
-  int max_iterations = 1000;        ///< of each
-  bool gradient = true;             ///< else the systems are left out and Psi is not corrected
-  bool kernel_gradient = true;      ///< else derivatives by the kernels' parameters are left out
-  Method method = Method::lbfgs;    ///< or exact
+  double tolerance = 1e-4;            ///< on the relative gap of the fits
+  double adjoint_tolerance = 1e-4;    ///< the same of the linear systems
+  int max_iterations = 1000;          ///< of each
+  bool gradient = true;               ///< else the systems are left out and Psi is not corrected
+  bool kernel_gradient = true;        ///< else derivatives by the kernels' parameters are left out
+  Method method = Method::automatic;  ///< which means lbfgs; or exact
   Strategy strategy = Strategy::automatic;
   Precision precision = Precision::automatic;
-  State state = State::automatic;
-  KernelSettings kernels;
+  Space space = Space::automatic;
+  double memory_limit = 4e9;  ///< bytes that vectors and arrangements of the linear kernel may take, half of it each
 };
 
 struct Criterion {
@@ -50,7 +44,7 @@ struct Criterion {
   double plain_value = 0.0;
   std::vector<std::vector<double>> kernel_gradient;  ///< per kernel, all parameters, log scale
   std::vector<double> function_gradient;             ///< by the parameters of the coupling
-  double sigma2_gradient = 0.0;                      ///< by log sigma2
+  double intercept_variance_gradient = 0.0;          ///< by its logarithm
   bool converged = true;                             ///< all gaps are within the tolerances
   double gap = 0.0;                                  ///< largest relative gap of a fit
   double adjoint_gap = 0.0;
@@ -61,11 +55,11 @@ struct Criterion {
   double adjoint_seconds = 0.0;
   double gradient_seconds = 0.0;
   double total_seconds = 0.0;
-  Result counters;  ///< algorithm, reason, state, precision and times of the solver
+  FitResult counters;  ///< algorithm, reason, space, precision and times of the solver
 };
 
 /// Where the fits and the systems ended, in single precision, fold after fold: where the next evaluation starts.
-struct InnerState {
+struct WarmStart {
   Buffer<float> fits;
   Buffer<float> adjoints;
 };
@@ -83,14 +77,16 @@ class CrossValidation {
   /// Views of the inputs and the likelihood: both must outlive it.
   CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds);
 
-  /// Starts from the accepted inner state. Everything that may go wrong with the numbers is told by `converged`.
-  Criterion evaluate(const Candidate& candidate, const CriterionSettings& settings, const Execution& execution);
+  /// Judges a prior. Its kernels are over the same inputs; the linear kernel has variance 1. It needs a coupling, whose
+  /// parameters, if they are log variances, are one per factor, in their order. Starts from the accepted points.
+  /// Everything that may go wrong with the numbers is told by `converged`.
+  Criterion evaluate(const Prior& prior, const CriterionSettings& settings, const Execution& execution);
 
-  /// Makes the inner state of the last evaluation the accepted one.
+  /// Makes the points of the last evaluation the accepted ones.
   void accept();
 
-  const InnerState& accepted() const { return accepted_; }
-  void restore(InnerState state) { accepted_ = std::move(state); }
+  const WarmStart& accepted() const { return accepted_; }
+  void restore(WarmStart points) { accepted_ = std::move(points); }
 
   const InputView& inputs() const { return X_; }
   const Likelihood& likelihood() const { return likelihood_; }
@@ -98,13 +94,13 @@ class CrossValidation {
 
  private:
   template <class T>
-  void run(const Candidate& candidate, const CriterionSettings& settings, KernelMatrices* kernels,
-           const InnerState& before, Criterion& out, const Execution& execution);
+  void run(const Prior& prior, const CriterionSettings& settings, const WarmStart& before, Criterion& out,
+           const Execution& execution);
 
   InputView X_;
   const Likelihood& likelihood_;
   Folds folds_;
-  InnerState accepted_, last_;
+  WarmStart accepted_, last_;
   std::tuple<LinearParts<float>, LinearParts<double>> linear_;
 };
 

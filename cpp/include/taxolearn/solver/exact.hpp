@@ -1,9 +1,14 @@
 // The Newton system of a flat model solved exactly, in O(C n^3) (Seeger 2008, appendix C): the yardstick of the
 // iterative solvers.
 //
-//   (I + W K) s = -g,   K = blockdiag over classes of K_c,   W = blockdiag over rows of w_i (diag(pi_i) - pi_i pi_i^T)
+//   (I + W K) s = -g,   K = blockdiag over classes of K_c,   W = blockdiag over rows of the Hessians H_i of the loss
 //
-// W is the limit of (D^-1 + t R R^T)^-1 for t to infinity, with D = diag(w_i pi_ic) and R the stacked identities (R^T
+// Where H_i = diag(D_i), there is one system a class: with A_c = I + D_c^1/2 K_c D_c^1/2,
+//
+//   (I + D_c K_c)^-1 = I - D_c^1/2 A_c^-1 D_c^1/2 K_c.
+//
+// Where H_i = diag(D_i) - D_i D_i^T / w_i with w_i = sum(D_i), they are tied together. With pi_i = D_i / w_i, W is the
+// limit of (D^-1 + t R R^T)^-1 for t to infinity, with R the stacked identities (R^T
 // sums over classes). With E = (D^-1 + K)^-1, one block a class, the Woodbury formula gives
 //
 //   (I + W K)^-1 = I - (W^-1 + K)^-1 K,   (W^-1 + K)^-1 = E - E R (sum_c E_c)^-1 R^T E.
@@ -29,9 +34,12 @@ class ExactSystem {
   /// K_c = matrices[matrix_of_class[c]], each (n x n), symmetric, and borrowed: they must outlive the system.
   ExactSystem(std::vector<DenseView<const double>> matrices, std::vector<Index> matrix_of_class, Index rows);
 
-  /// Prepares solve() for pi (n x C row-major, rows sum to one) and weights (n, >= 0; null: all one).
-  /// Throws InvalidArgument if some I + D_c^1/2 K_c D_c^1/2 is not positive definite.
-  void factor(const double* pi, const double* weights, const Execution& execution);
+  /// Prepares solve() for H_i = diag(D_i), D (n x C row-major, >= 0). Throws InvalidArgument if some A_c is not
+  /// positive definite.
+  void factor_diagonal(const double* D, const Execution& execution);
+
+  /// The same for H_i = diag(D_i) - D_i D_i^T / sum(D_i), zero where D_i is zero.
+  void factor_diagonal_minus_rank_one(const double* D, const Execution& execution);
 
   /// s = -(I + W K)^-1 g, given K g as well; all n x C row-major. s may be g or Kg.
   void solve(const double* g, const double* Kg, double* s, const Execution& execution);
@@ -39,13 +47,16 @@ class ExactSystem {
   Index rows() const { return rows_; }
   Index classes() const { return static_cast<Index>(matrix_of_class_.size()); }
 
-  /// Memory for n rows and C classes: C + 2 matrices (n x n), besides the K_c.
+  /// Memory for n rows and C classes, at most: C + 2 matrices (n x n), besides the K_c.
   static double bytes(Index rows, Index classes) {
     const double n = static_cast<double>(rows);
     return static_cast<double>(sizeof(double)) * n * n * static_cast<double>(classes + 2);
   }
 
  private:
+  void prepare(const double* D);
+  void factor_class(Index c, DenseView<double> A, const Execution& execution);
+  void solve_diagonal(const double* g, const double* Kg, double* s, const Execution& execution);
   DenseView<double> inner(Index c) { return {inner_.data() + c * rows_ * rows_, rows_, rows_}; }
   void multiply_inner(const double* vectors, Index stride, double* out, const Execution& execution);
 
@@ -53,11 +64,13 @@ class ExactSystem {
   std::vector<Index> matrix_of_class_;
   Index rows_;
   bool factored_ = false;
-  Buffer<double> inner_;        ///< the F_c, one after the other
+  bool rank_one_ = false;
+  Buffer<double> inner_;        ///< the F_c, or Cholesky factors of the A_c, one after the other
   Buffer<double> sum_;          ///< Cholesky factor of sum_c F_c, in the lower triangle
   Buffer<double> scratch_;      ///< Cholesky factor of one A_c
-  Buffer<double> root_weight_;  ///< n
+  Buffer<double> root_weight_;  ///< n, of the w_i
   Buffer<double> root_pi_;      ///< C x n
+  Buffer<double> root_D_;       ///< C x n
   Buffer<double> vectors_;      ///< C x n
   Buffer<double> products_;     ///< C x n
   Buffer<double> correction_;   ///< n

@@ -12,7 +12,7 @@ namespace taxolearn {
 struct LinearSystem {
   std::function<void(const double* x, double* out)> apply;                  ///< out = A x
   std::function<void(const double* residual, double* out)> precondition;    ///< out ~ A^-1 residual; may be empty
-  std::function<bool(const double* residual, int iterations)> good_enough;  ///< asked before every product
+  std::function<bool(const double* residual, int iterations)> is_accurate;  ///< asked before every product
 };
 
 struct PcgWorkspace {

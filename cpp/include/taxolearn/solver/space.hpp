@@ -37,14 +37,15 @@ class SearchSpace {
   /// have one). The result is the direction of line() and advance().
   virtual void combine(const std::vector<double>& coefficients, int into) = 0;
 
-  /// Whether the space has a guess at the Hessian. If so, it has one slot more than it was asked for.
-  virtual bool has_hessian() const { return false; }
+  /// Whether the space has a preconditioner, an approximation of the Hessian. If so, it has one slot more than it was
+  /// asked for.
+  virtual bool has_preconditioner() const { return false; }
 
-  /// Makes the guess anew at the current point.
-  virtual void renew_hessian() {}
+  /// Computes it anew at the current point.
+  virtual void renew_preconditioner() {}
 
-  /// slot `into` <- inverse of the guess times sum_k coefficients[k] slot k. Does not change the direction.
-  virtual void solve_hessian(const std::vector<double>& coefficients, int into) {
+  /// slot `into` <- inverse of the preconditioner times sum_k coefficients[k] slot k. Does not change the direction.
+  virtual void solve_preconditioner(const std::vector<double>& coefficients, int into) {
     static_cast<void>(coefficients);
     static_cast<void>(into);
   }

@@ -1,0 +1,1 @@
+"""What all suites share: options, processes, timing, certificates, tables and figures."""

@@ -1,0 +1,159 @@
+"""What a library can take part in: the flat linear objective, classification into a tree, and RBF models.
+
+A solver of the flat linear objective (bench/harness/certify.py) may minimize it in any form. Most do so over
+W ((d + 1) x C) from 0,
+
+    Phi(W) = sum_i (logsumexp(u_i) - u_i[y_i]) + 1/2 |W|^2,   u = Z W,   Z = [sqrt(v) X, sqrt(sigma2) 1],
+
+in which the prior is the unit matrix, with ten pairs of vectors in the memory of L-BFGS. Z and, where it is sparse, Z'
+are stored by rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from bench.harness.certify import certify
+from bench.problems.data import Data, Floats
+from bench.problems.trees import TreeData
+
+Labels = npt.NDArray[np.int64]
+Model = tuple[Floats, Floats]  # coef (C x d) and intercept (C)
+
+PAIRS = 10  # in the memory of L-BFGS
+MOST_ITERATIONS = 5000
+LEAST_PROBABILITY = 1e-15  # in the log loss of those who return probabilities, not their logarithms
+_GRADIENTS = tuple(float(f"{10 ** (-k / 2):.2g}") for k in range(-2, 15))  # tolerances of the gradient of Phi
+
+
+@dataclass(frozen=True)
+class Solver:
+    """``fit(tol)`` is what gets timed, ``model(answer)`` reads its answer off, which has ``n_iter_``.
+
+    What each library calls its tolerance differs: the benchmark looks for the first of the list that reaches the gap.
+    """
+
+    fit: Callable[[float], Any]
+    model: Callable[[Any], Model]
+    tolerances: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """W and the number of iterations."""
+
+    W: Any
+    n_iter_: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """Data, prior variances, and the relative gap to reach."""
+
+    data: Data
+    v: float
+    sigma2: float
+    gap: float
+    n_threads: int
+
+    def augmented(self) -> Any:
+        """The inputs and one more feature, the constant sqrt(sigma2 / v), whose weight is the intercept."""
+        constant = np.full((self.data.X.shape[0], 1), np.sqrt(self.sigma2 / self.v))
+        stack = (lambda parts: sparse.hstack(parts, format="csr")) if sparse.issparse(self.data.X) else np.hstack
+        return stack([self.data.X, constant])
+
+    def scaled(self) -> Any:
+        """Z (n x (d + 1))."""
+        return np.sqrt(self.v) * self.augmented()
+
+    def labels(self) -> Labels:
+        """Class numbers (n)."""
+        return np.searchsorted(np.unique(self.data.y), self.data.y)
+
+    def solver(self, fit: Callable[[float], Weights]) -> Solver:
+        """A solver that minimizes Phi to a tolerance of its gradient."""
+
+        def model(answer: Weights) -> Model:
+            W = np.asarray(answer.W, dtype=np.float64)
+            return np.sqrt(self.v) * W[:-1].T, np.sqrt(self.sigma2) * W[-1]
+
+        return Solver(fit, model, _GRADIENTS)
+
+    def certificate(self, model: Model) -> dict[str, float]:
+        """Objective, certified gap and test error in percent."""
+        coef, intercept = model
+        certificate = certify(self.data.X, self.labels(), coef, intercept, self.v, self.sigma2)
+        predicted = np.unique(self.data.y)[np.asarray(self.data.X_test @ coef.T + intercept).argmax(axis=1)]
+        return {
+            "objective": certificate.objective,
+            "relative_gap": certificate.relative_gap,
+            "error": 100 * float(np.mean(predicted != self.data.y_test)),
+        }
+
+
+@dataclass(frozen=True)
+class SolverEntry:
+    """How a solver is made, and which problems it takes."""
+
+    make: Callable[[Task], Solver]
+    sparse: bool = True
+    dense: bool = True
+    most_weights: int | None = None
+
+    def takes(self, is_sparse: bool, n_weights: int) -> bool:
+        """Whether the inputs have a form, and a size, that it can work with."""
+        allowed = self.sparse if is_sparse else self.dense
+        return allowed and (self.most_weights is None or n_weights <= self.most_weights)
+
+
+Predict = Callable[[Any], Floats]  # probabilities, one column per class; they need not sum to one
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Inputs (n x d) and class numbers (n) to train on; ``classes`` are the names of all."""
+
+    data: TreeData
+    classes: npt.NDArray[Any]
+    X: Any
+    y: Labels
+    n_threads: int
+
+    def spread(self, columns: npt.NDArray[Any], proba: Floats) -> Floats:
+        """Probabilities of some classes among all."""
+        full = np.zeros((proba.shape[0], len(self.classes)))
+        full[:, columns.astype(np.int64)] = proba
+        return full
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """How to fit rows, the settings to choose from, and whether it is in the environment of PECOS."""
+
+    fit: Callable[..., Predict]
+    grid: tuple[dict[str, float], ...]
+    pecos: bool = False
+
+
+@dataclass
+class FittedRBF:
+    """A fitted model: logarithms of its probabilities, the labels of their columns, and what the fit says of itself."""
+
+    log_proba: Callable[[Any], Floats]
+    classes: Any
+    facts: dict[str, Any]
+
+
+# Made of data, values, a number of threads, and options of the model. What making it imports is not timed.
+FitRBF = Callable[[], FittedRBF]
+MakeRBF = Callable[..., FitRBF]
+
+
+def logarithms(proba: Floats) -> Floats:
+    """Logarithms of probabilities, of which none is 0."""
+    logs: Floats = np.log(np.maximum(proba, LEAST_PROBABILITY))
+    return logs

@@ -1,0 +1,24 @@
+"""MKL, through sparse_dot_mkl."""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.libraries import scipy
+from bench.libraries.contracts import Solver, Task
+
+
+def sparse_product() -> Callable[[Any, Any], Any]:
+    """Products of sparse matrices by MKL, or ImportError; the library may lie in this environment."""
+    for path in Path(sys.prefix, "lib").glob("libmkl_rt.so*"):
+        os.environ.setdefault("MKL_RT", str(path))
+    product: Callable[[Any, Any], Any] = importlib.import_module("sparse_dot_mkl").dot_product_mkl
+    return product
+
+
+def solver(task: Task) -> Solver:
+    """SciPy's L-BFGS-B with products by MKL."""
+    return scipy.solver(task, sparse_product())

@@ -1,0 +1,27 @@
+"""napkinXC: probabilistic label trees and hierarchical softmax."""
+
+import importlib
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from bench.libraries.contracts import Predict, Rows
+from bench.problems.data import Floats
+
+
+def classifier(rows: Rows, kind: str, C: float) -> Predict:
+    """A model of a kind, in a folder of its own."""
+    folder = tempfile.TemporaryDirectory()  # gone when the model is
+    made = getattr(importlib.import_module("napkinxc.models"), kind)
+    model = made(folder.name, liblinear_c=C, threads=rows.n_threads, seed=0)
+    model.fit(rows.X, rows.y.tolist())
+
+    def predict(X: Any, _: Any = folder) -> Floats:
+        full = np.zeros((X.shape[0], len(rows.classes)))
+        for row, answers in enumerate(model.predict_proba(X, top_k=len(rows.classes))):
+            for label, probability in answers:
+                full[row, label] = probability
+        return full
+
+    return predict

@@ -1,0 +1,34 @@
+"""PECOS: XLinear."""
+
+import importlib
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bench.libraries.contracts import Predict, Rows
+from bench.problems.data import Floats
+
+
+def classifier(rows: Rows, C: float) -> Predict:
+    """On a tree of the classes that it makes of them; all classes are scored."""
+    xmc, xlinear = (importlib.import_module(f"pecos.xmc{name}") for name in (".base", ".xlinear"))
+    count = len(rows.classes)
+    X = sparse.csr_matrix(rows.X, dtype=np.float32).sorted_indices()
+    ones = np.ones(len(rows.y), dtype=np.float32)
+    Y = sparse.csc_matrix((ones, (np.arange(len(rows.y)), rows.y)), shape=(len(rows.y), count))
+    features = xmc.LabelEmbeddingFactory.create(Y, X, method="pifa", threads=rows.n_threads)
+    clusters = xmc.Indexer.gen(features, threads=rows.n_threads)
+    model = xlinear.XLinearModel.train(
+        X, Y, C=clusters, solver_type="L2R_LR_DUAL", Cp=C, Cn=C, bias=1.0, threads=rows.n_threads
+    )
+
+    def predict(X: Any) -> Floats:
+        given = sparse.csr_matrix(X, dtype=np.float32).sorted_indices()
+        answer = model.predict(
+            given, only_topk=count, beam_size=count, post_processor="sigmoid", threads=rows.n_threads
+        )
+        full: Floats = answer.toarray().astype(np.float64)
+        return full
+
+    return predict

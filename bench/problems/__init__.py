@@ -1,0 +1,1 @@
+"""Data sets, as published or made up."""

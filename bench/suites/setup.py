@@ -1,0 +1,19 @@
+"""Make the environments that the suites ``peers`` and ``peers_models`` need."""
+
+from argparse import ArgumentParser, Namespace
+
+from bench.harness import environments
+from bench.harness.options import add_folder
+from bench.harness.report import Result
+
+HELP = "make the environments that peers and peers_models need"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_folder(parser)
+
+
+def run(options: Namespace) -> list[Result]:
+    """Make them, unless they are there; there is no result."""
+    environments.setup(options.folder)
+    return []

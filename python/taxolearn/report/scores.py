@@ -1,0 +1,160 @@
+"""Scores of a classifier on labelled rows that come in parts: one definition for every command and the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taxolearn import decisions, metrics
+from taxolearn.taxonomy.tree import Taxonomy
+
+__all__ = ["REJECTED", "TOP", "RunningScores", "ScoredRows", "error_reject_curve", "reliability_curve"]
+
+TOP = 5  # classes among which the right one is looked for
+REJECTED = 0.1  # share of the least sure rows that are set aside
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """What scores need to know about rows: a few numbers for each, however many classes there are.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        True labels as they were given.
+    truth : ndarray of int, shape (n,)
+        The number of the true class, -1 for labels that the model does not know.
+    answer : ndarray of int, shape (n,)
+        The number of the most probable class.
+    confidence : ndarray of float, shape (n,)
+        Its probability.
+    loss : ndarray of float, shape (n,)
+        Log loss; NaN for unknown labels.
+    rank : ndarray of int, shape (n,)
+        How many classes are more probable than the true one; the number of classes for unknown labels.
+    decided : ndarray of int, shape (n,)
+        The class of least expected taxo-loss; without a tree, the answer.
+    """
+
+    labels: NDArray[Any]
+    truth: NDArray[np.intp]
+    answer: NDArray[np.intp]
+    confidence: NDArray[np.float64]
+    loss: NDArray[np.float64]
+    rank: NDArray[np.intp]
+    decided: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether the model knows the true class."""
+        return self.truth >= 0
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        """Whether the answer is right."""
+        return np.equal(self.truth, self.answer)
+
+    @classmethod
+    def of(
+        cls, labels: NDArray[Any], log_proba: NDArray[np.float64], classes: NDArray[Any], taxonomy: Taxonomy | None
+    ) -> ScoredRows:
+        """Score rows; ``classes`` are sorted, as the classes of classifiers are."""
+        place = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
+        known = classes[place] == labels
+        rows = np.arange(len(labels))
+        proba = np.exp(log_proba)
+        answer = proba.argmax(axis=1)
+        loss = np.full(len(labels), np.nan)
+        if known.any():
+            loss[known] = metrics.log_losses(labels[known], log_proba=log_proba[known], classes=classes)
+        decided = answer
+        if taxonomy is not None:
+            answers = decisions.decide(proba, classes=classes, taxonomy=taxonomy, loss="taxo")
+            decided = np.searchsorted(classes, answers)
+        better = (log_proba > log_proba[rows, place][:, None]).sum(axis=1)
+        return cls(
+            labels=labels,
+            truth=np.where(known, place, -1),
+            answer=answer,
+            confidence=proba[rows, answer],
+            loss=loss,
+            rank=np.where(known, better, len(classes)),
+            decided=decided,
+        )
+
+
+class RunningScores:
+    """Collects scored rows, part by part, and sums them up.
+
+    Parameters
+    ----------
+    classifier : KernelLogisticClassifier
+        Fitted.
+    """
+
+    def __init__(self, classifier: Any) -> None:
+        self._classes: NDArray[Any] = classifier.classes_
+        self._taxonomy: Taxonomy | None = classifier.taxonomy_
+        self._parts: list[ScoredRows] = []
+
+    def add(self, labels: NDArray[Any], log_proba: NDArray[np.float64]) -> ScoredRows:
+        """Add rows by their true labels and the logarithms of the probabilities of all classes."""
+        part = ScoredRows.of(labels, log_proba, self._classes, self._taxonomy)
+        self._parts.append(part)
+        return part
+
+    def rows(self) -> ScoredRows:
+        """All rows so far, of which there must be some."""
+        joined = {
+            each.name: np.concatenate([getattr(part, each.name) for part in self._parts]) for each in fields(ScoredRows)
+        }
+        return ScoredRows(**joined)
+
+    def summary(self) -> dict[str, Any]:
+        """The scores by name.
+
+        Rows of unknown classes count as errors in accuracies, F1 and the error after rejecting; they are left out of
+        all other scores, which are None if no row is left.
+        """
+        rows = self.rows()
+        known = rows.known
+        curve = error_reject_curve(rows)
+        out: dict[str, Any] = {
+            "rows": len(rows),
+            "rows_of_unknown_classes": int((~known).sum()),
+            "accuracy": float(rows.correct.mean()),
+            f"top{TOP}_accuracy": float((rows.rank < TOP).mean()),
+            "macro_f1": metrics.f1(
+                rows.labels, self._classes[rows.answer], average="macro", labels=np.unique(rows.labels)
+            ),
+            "log_loss": float(rows.loss[known].mean()) if known.any() else None,
+            "calibration_error": reliability_curve(rows).calibration_error if known.any() else None,
+            f"error_at_{REJECTED * 100:.0f}_percent_reject": float(curve.error[curve.rejected <= REJECTED][-1]),
+            "taxo_loss": None,
+            "taxo_loss_decided": None,
+            "parent_accuracy": None,
+        }
+        if self._taxonomy is not None and known.any():
+            truth, answer, decided = (self._classes[each[known]] for each in (rows.truth, rows.answer, rows.decided))
+            out |= {
+                "taxo_loss": metrics.taxo_loss(truth, answer, taxonomy=self._taxonomy),
+                "taxo_loss_decided": metrics.taxo_loss(truth, decided, taxonomy=self._taxonomy),
+                "parent_accuracy": metrics.parent_accuracy(truth, answer, taxonomy=self._taxonomy),
+            }
+        return out
+
+
+def error_reject_curve(rows: ScoredRows) -> metrics.ErrorRejectCurve:
+    """Error among the accepted rows; rows of unknown classes are errors."""
+    return metrics.error_reject_curve(rows.truth, rows.answer, rows.confidence)
+
+
+def reliability_curve(rows: ScoredRows) -> metrics.ReliabilityCurve:
+    """Accuracy by confidence, over the rows of known classes."""
+    return metrics.reliability_of_answers(rows.confidence[rows.known], rows.correct[rows.known])

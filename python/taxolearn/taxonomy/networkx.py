@@ -1,0 +1,31 @@
+"""Trees as graphs of the package networkx."""
+
+from typing import Any
+
+from taxolearn.taxonomy.build import Name, Nodes, nodes_from_edges, shown
+
+__all__ = ["nodes_from_networkx", "to_digraph"]
+
+
+def nodes_from_networkx(graph: Any) -> Nodes:
+    """The nodes of a directed graph whose edges go from parent to child."""
+    if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
+        raise TypeError(f"graph is of type {type(graph).__name__}, expected a networkx.DiGraph")
+    if not graph.is_directed():
+        raise ValueError("graph is undirected, expected a networkx.DiGraph whose edges go from parent to child")
+    alone = [node for node in graph.nodes if graph.degree(node) == 0]
+    if alone:
+        raise ValueError(f"graph has nodes without edges: {shown(alone)}; a taxonomy is one tree")
+    return nodes_from_edges(list(graph.edges()), root=None, place=lambda i: f"edge {i} of graph")
+
+
+def to_digraph(names: list[Name], edges: list[tuple[Name, Name]]) -> Any:
+    """A ``networkx.DiGraph`` with edges from parent to child."""
+    try:
+        import networkx as nx
+    except ImportError as error:
+        raise ImportError("to_networkx needs the package networkx: pip install networkx") from error
+    graph = nx.DiGraph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from(edges)
+    return graph
