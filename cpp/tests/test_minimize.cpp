@@ -4,7 +4,10 @@
 #include <memory>
 
 #include "problems.hpp"
+#include "taxolearn/solver/lbfgs.hpp"
+#include "taxolearn/solver/line_search.hpp"
 #include "taxolearn/solver/minimize.hpp"
+#include "taxolearn/solver/nonlinear_cg.hpp"
 
 using namespace taxolearn;
 using namespace taxolearn::tests;

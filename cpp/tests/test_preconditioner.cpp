@@ -3,6 +3,8 @@
 #include "taxolearn/fit/preconditioner.hpp"
 #include "taxolearn/fit/spaces.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
+#include "taxolearn/solver/lbfgs.hpp"
+#include "taxolearn/solver/nonlinear_cg.hpp"
 #include "trees.hpp"
 
 using namespace taxolearn;

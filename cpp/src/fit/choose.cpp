@@ -6,7 +6,7 @@
 
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/solver/exact.hpp"
-#include "taxolearn/solver/minimize.hpp"
+#include "taxolearn/solver/lbfgs.hpp"
 
 namespace taxolearn {
 namespace {

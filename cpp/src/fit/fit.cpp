@@ -13,6 +13,8 @@
 #include "taxolearn/fit/newton.hpp"
 #include "taxolearn/fit/predict.hpp"
 #include "taxolearn/fit/spaces.hpp"
+#include "taxolearn/solver/lbfgs.hpp"
+#include "taxolearn/solver/nonlinear_cg.hpp"
 
 namespace taxolearn {
 namespace {

@@ -6,6 +6,8 @@
 
 #include "predictor_space.hpp"
 #include "taxolearn/fit/newton.hpp"
+#include "taxolearn/solver/line_search.hpp"
+#include "taxolearn/solver/minimize.hpp"
 
 namespace taxolearn {
 

@@ -14,6 +14,8 @@
 #include "taxolearn/fit/newton.hpp"
 #include "taxolearn/likelihood/quadratic.hpp"
 #include "taxolearn/operators/linear.hpp"
+#include "taxolearn/solver/lbfgs.hpp"
+#include "taxolearn/solver/nonlinear_cg.hpp"
 
 namespace taxolearn {
 namespace {

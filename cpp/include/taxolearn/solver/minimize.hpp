@@ -1,5 +1,4 @@
-// Minimizers in a search space: limited-memory BFGS and nonlinear conjugate gradients. One kernel product an
-// iteration; the line search is free of products (Seeger 2008, 5.1.2).
+// What minimizers in a search space have in common: settings, result, and when to stop.
 #pragma once
 
 #include <functional>
@@ -34,18 +33,6 @@ struct MinimizeResult {
 
 /// Called after every iteration.
 using Report = std::function<void(const MinimizeResult&)>;
-
-/// Slots a space must offer: 2 history + 1.
-int lbfgs_slots(int history);
-MinimizeResult lbfgs(SearchSpace& space, const MinimizeSettings& settings, const Report& report);
-
-/// Polak-Ribiere with restarts; three slots.
-constexpr int nonlinear_cg_slots = 3;
-MinimizeResult nonlinear_cg(SearchSpace& space, const MinimizeSettings& settings, const Report& report);
-
-/// Step length at which the slope of the convex function line() vanishes, to a fifth of its value at zero: a
-/// few safeguarded Newton steps from `start`. Returns 0 if no step lowers the objective.
-double line_search(SearchSpace& space, double slope_at_zero, double start);
 
 /// Decides when to stop. The gap need not fall from one iterate to the next, so progress is a new best gap or an
 /// objective that falls by more than a thousandth of what the tolerance leaves open.
