@@ -118,7 +118,9 @@ def test_gradient_of_the_criterion_is_a_finite_difference(kernel):
     rng = np.random.default_rng(3)
     X, labels = rng.normal(size=(40, 3)), (rng.uniform(size=(40, 3)) < 0.4).astype(np.float64)
     kernels = [] if kernel is None else [kernel]
-    products = _core.KernelSettings(algorithm=_core.KernelAlgorithm.auto if kernel is None else _core.KernelAlgorithm.gram)
+    products = _core.KernelSettings(
+        algorithm=_core.KernelAlgorithm.auto if kernel is None else _core.KernelAlgorithm.gram
+    )
     settings = _core.CriterionSettings(tol=1e-10, adjoint_tol=1e-10)
     cv = _core.CrossValidation(
         X=X, likelihood=_core.IndependentLogistic(labels, 3), fold_of=np.arange(40) % 4, n_folds=4

@@ -22,8 +22,7 @@ from taxolearn import CrossValidation, KernelLogisticClassifier, PartialLabels, 
 from taxolearn.estimators import kernel_logistic
 from taxolearn.kernels import RBF, Linear
 from taxolearn.targets.base import AllowedSets
-from taxolearn.targets.read import read_targets
-from taxolearn.targets.single import label_targets
+from taxolearn.targets.labels import label_targets, read_targets
 from taxolearn.tuning.learn import _drawn
 
 TREE = Taxonomy.from_labels(["a/x", "a/y", "b/x", "b/y", "b/z", "c"])

@@ -2,7 +2,7 @@
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from taxolearn import _core
 from taxolearn.couplings.base import as_coupling, make_coupling
 from taxolearn.couplings.factors import ClassFactors
 from taxolearn.estimators.base import TaxonomyClassifier
-from taxolearn.estimators.convergence import unconverged, undecided
 from taxolearn.estimators.extend import extend_functions
 from taxolearn.fitting.expectation import ExpectationResult, fit_expectation
 from taxolearn.fitting.functions import ClassFunctions, LinearFunctions
@@ -24,9 +23,7 @@ from taxolearn.fitting.solver import as_solver
 from taxolearn.fitting.warm_start import SolverPoint, transfer
 from taxolearn.kernels.assignment import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.progress import fit_progress, round_progress
-from taxolearn.targets.labels import as_labels
-from taxolearn.targets.read import read_targets
-from taxolearn.targets.single import label_targets
+from taxolearn.targets.labels import as_labels, label_targets, read_targets
 from taxolearn.targets.weights import row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import as_tuning
@@ -351,3 +348,37 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         grown.taxonomy = grown.taxonomy_ = taxonomy
         grown.set_class_functions(functions)
         return grown
+
+
+def undecided(classes: list[Any]) -> str:
+    """What to say of classes that no row tells apart."""
+    listed = ", ".join(map(repr, classes[:3])) + (", ..." if len(classes) > 3 else "")
+    return (
+        f"y: rows allow {listed} together only, never one of them alone, so the model cannot tell these classes apart. "
+        'If an inner node that y names is to be a class of its own, choose labels="own".'
+    )
+
+
+def unconverged(model: Any) -> Iterator[str]:
+    """What a fitted model fell short of, and what to do about it."""
+    if model.em_result_ is not None and model.em_result_.status == "max_rounds":
+        labels = as_labels(model.labels)
+        yield (
+            f"Expectation maximization stopped after max_rounds={labels.max_rounds} rounds. Raise "
+            f"PartialLabels(max_rounds=...), or its tol (now {labels.tol:g}) if this accuracy is enough."
+        )
+    result = model.result_
+    reached = f"certified relative gap {result.relative_gap:.1e}, tol={model.tol:g}"
+    if result.status == "max_iter":
+        yield (
+            f"The fit stopped after {result.iterations} iterations ({reached}). Raise max_iter (now {model.max_iter}), "
+            "or tol if this accuracy is enough."
+        )
+    elif result.status != "converged":
+        if as_solver(model.solver).precision == "single":
+            advice = 'Raise tol, or use Solver(precision="auto").'
+        elif hasattr(model, "coef_"):
+            advice = "Raise tol, or scale the features."
+        else:
+            advice = "Raise tol, or lower the variance of the kernel or intercept_variance."
+        yield f"The fit cannot get closer to the minimum in this arithmetic ({reached}). {advice}"

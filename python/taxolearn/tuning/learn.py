@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,6 @@ from taxolearn.progress import learning_progress
 from taxolearn.targets.base import Targets
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.tuning.hyperparameters import Hyperparameters
-from taxolearn.tuning.identity import update
 from taxolearn.tuning.objective import CrossValidationObjective
 from taxolearn.tuning.parameter_vector import ModelAtTheta
 from taxolearn.tuning.result import LearningResult
@@ -167,3 +167,36 @@ def _fingerprint(
     for value in (*values, table.to_dict(), objective.described(), objective.parameters.penalty_strength):
         update(digest, value)
     return digest.hexdigest()
+
+
+def update(digest: Any, value: Any) -> None:
+    """Add a value to a hash: a number, text, array, sparse matrix, kernel, coupling, or a collection of these.
+
+    Objects with ``get_params`` count by their type and parameters. What has none of these forms, such as a function,
+    counts by its ``repr``.
+    """
+    if sp.issparse(value):
+        _open(digest, "sparse", value.shape)
+        for part in (value.indptr, value.indices, value.data):
+            update(digest, part)
+    elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        _open(digest, "array", (value.dtype.str, value.shape))
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, Mapping):
+        _open(digest, "mapping", len(value))
+        for key, each in value.items():
+            update(digest, key)
+            update(digest, each)
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        _open(digest, type(value).__name__, len(value))
+        for each in value:
+            update(digest, each)
+    elif hasattr(value, "get_params") and not isinstance(value, type):
+        _open(digest, type(value).__qualname__, "parameters")
+        update(digest, value.get_params(deep=False))
+    else:
+        _open(digest, type(value).__qualname__, repr(value))
+
+
+def _open(digest: Any, kind: str, detail: Any) -> None:
+    digest.update(repr((kind, detail)).encode())

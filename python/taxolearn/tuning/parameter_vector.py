@@ -14,11 +14,17 @@ from taxolearn.kernels.assignment import ClassKernels, assign_kernels, from_mapp
 from taxolearn.kernels.base import Kernel
 from taxolearn.kernels.inner_product import Linear
 from taxolearn.kernels.parameters import exact_log
-from taxolearn.kernels.scale import variance_bounds
 from taxolearn.taxonomy.build import group_names
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.hyperparameters import Hyperparameters
-from taxolearn.tuning.learned_parts import LearnedKernel, LearnedLoadings, LearnedVariances, NamedKernel, Vector
+from taxolearn.tuning.learned_parts import (
+    LearnedKernel,
+    LearnedLoadings,
+    LearnedVariances,
+    NamedKernel,
+    Vector,
+    variance_bounds,
+)
 
 __all__ = ["ModelAtTheta", "ParameterVector", "PriorGradient", "make_parameters"]
 
