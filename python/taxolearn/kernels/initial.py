@@ -81,7 +81,7 @@ def _usual_cosine(X: Any) -> float:
     """Root mean square of the cosines of the angles between rows, at least 0.01; 1 if no two rows have a direction."""
     some = X[np.unique(np.linspace(0, X.shape[0] - 1, min(_SAMPLE, X.shape[0])).astype(np.intp))]
     rows = normalize(some.astype(np.float64) / (abs(some).max() or 1.0))
-    square = np.square((rows @ rows.T).toarray() if sp.issparse(rows) else rows @ rows.T)
+    square = np.square(Linear().to_core().matrix(rows))  # by the core, on one thread: NumPy would take all
     n = float(np.trace(square))  # rows that are not zero
     if n < 2:
         return 1.0
