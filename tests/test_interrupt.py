@@ -21,7 +21,7 @@ PROBLEMS = {
     "newton": "X, way, tol = rows(20000, 5000, 40), Solver('newton', precision='double'), 1e-30",
     "stored": "X, way = rows(6000, 20000, 800), Solver(space='coefficients', precision='double')",
     "filling": "X, kernel = generator.standard_normal((20000, 300)), RBF(20.0)",
-    "gram": "X, kernel, way, tol = generator.standard_normal((3000, 5)), RBF(), Solver(precision='double'), 1e-30",
+    "gram": "X, kernel, way, tol = generator.standard_normal((8000, 5)), RBF(), Solver(precision='double'), 1e-30",
     "tiled": "X, kernel, way = generator.standard_normal((30000, 20)), RBF(5.0), Solver(products='tiled')",
     "low_rank": "X, kernel, way = generator.standard_normal((50000, 50)), RBF(10.0), Solver(rank=4000)",
     "exact": "X, kernel, way = generator.standard_normal((3000, 5)), RBF(), 'exact'",
