@@ -73,6 +73,36 @@ TEST_CASE("loss and residual agree with dense algebra and finite differences, on
   }
 }
 
+TEST_CASE("the Hessian is that of dense algebra") {
+  const Likelihoods problems;
+  Random random(5);
+  const MatrixXd u = 2.0 * random.matrix(n, classes);
+  const MatrixXd pi = softmax(u);
+  for (const auto& [likelihood, oracle] : problems.cases) {
+    Matrix<double> curvature = as_matrix(u), D(n, classes);
+    likelihood.curvature(0, n, curvature.data());
+    likelihood.hessian_diagonal(0, n, curvature.data(), D.data());
+    for (Index i = 0; i < n; ++i) {
+      const VectorXd p = pi.row(i);
+      const MatrixXd hessian = oracle.s(i) * (MatrixXd(p.asDiagonal()) - p * p.transpose());
+      MatrixXd V(classes, classes);
+      for (Index c = 0; c < classes; ++c) {
+        VectorXd x = VectorXd::Unit(classes, c);
+        likelihood.root(i, 1, curvature.row(i), x.data());
+        V.col(c) = x;
+      }
+      CHECK((V * V.transpose() - hessian).norm() < 1e-14);
+      CHECK((rows_of(D).row(i).transpose() - oracle.s(i) * p).norm() < 1e-14);
+    }
+    Matrix<double> product = as_matrix(random.matrix(n, classes));
+    const MatrixXd x = rows_of(product);
+    likelihood.hessian(0, n, curvature.data(), product.data());
+    const MatrixXd expected =
+        (pi.array() * (x.array().colwise() - (pi.array() * x.array()).rowwise().sum())).colwise() * oracle.s.array();
+    CHECK(relative_error(rows_of(product), expected) < 1e-14);
+  }
+}
+
 TEST_CASE("one-hot targets are labels") {
   Likelihoods problems;
   const MatrixXd u = 2.0 * Random(6).matrix(n, classes);
