@@ -13,6 +13,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
+from taxolearn.datasets import read_svmlight
+
 ROOT = Path(__file__).resolve().parent.parent
 NEWS20_WORDS = 61188
 
@@ -33,12 +35,30 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def news20(data_dir: Path) -> Split:
+def data_file(data_dir: Path) -> Callable[[str], Path]:
+    """Finds a file of the data by its folder and name, or skips the test."""
+
+    def find(name: str) -> Path:
+        path = data_dir / name
+        if not path.is_file():
+            pytest.skip(f"{path.name} is not in {path.parent} (the data folder is set by TAXOLEARN_DATA)")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def clef(data_file: Callable[[str], Path]) -> Split:
+    """Standardized features of CLEF's X-ray images, dense."""
+    paths = [data_file(f"clef/hiercost_{part}.txt.gz") for part in ("train_reconstructed", "test")]
+    train, test = (read_svmlight(path, n_features=80, zero_based=False) for path in paths)
+    return Split(train.X.toarray(), train.y, test.X.toarray(), test.y)
+
+
+@pytest.fixture(scope="session")
+def news20(data_file: Callable[[str], Path]) -> Split:
     """20 newsgroups by date as sublinear tf-idf of unit norm, weighted by the training documents."""
-    path = data_dir / "news20" / "news20_rennie_vocab_counts.npz"
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not in {path.parent} (the data folder is set by TAXOLEARN_DATA)")
-    with np.load(path) as file:
+    with np.load(data_file("news20/news20_rennie_vocab_counts.npz")) as file:
         counts = {
             part: sp.csr_matrix(
                 tuple(file[f"{part}_{name}"] for name in ("data", "indices", "indptr")),

@@ -75,6 +75,11 @@ def test_flat_fits_on_20_newsgroups(news20):
     check_against_scikit_learn(news20.X, np.unique(news20.y, return_inverse=True)[1], 20, (0, 7, 15))
 
 
+@pytest.mark.data
+def test_flat_fits_on_clef(clef):
+    check_against_scikit_learn(clef.X, np.unique(clef.y, return_inverse=True)[1], 63, (0, 30, 62))
+
+
 @pytest.mark.parametrize("kernel", [None, RBF(1.5)], ids=["linear", "rbf"])
 def test_one_column_with_doubled_variances_is_softmax_of_two_classes(kernel):
     rng = np.random.default_rng(1)

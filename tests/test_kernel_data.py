@@ -1,7 +1,5 @@
 """Real data with an RBF kernel: the figures of Seeger 2008, section 6, at fixed hyperparameters."""
 
-import gzip
-
 import numpy as np
 import pytest
 
@@ -9,20 +7,17 @@ from taxolearn import KernelLogisticClassifier
 from taxolearn.kernels import RBF, PerClass
 
 
-def load(folder, names, label):
-    if not folder.is_dir():
-        pytest.skip(f"{folder.name} is not in TAXOLEARN_DATA")
+def load(paths, label):
     out = []
-    for name in names:
-        with gzip.open(folder / name, "rt") as file:
-            table = np.loadtxt(file)
+    for path in paths:
+        table = np.loadtxt(path)
         out += [np.delete(table, label, axis=1), table[:, label].astype(int)]
     return out
 
 
 @pytest.fixture(scope="module")
-def satimage(data_dir):
-    X, y, X_test, y_test = load(data_dir / "satimage", ("sat.trn.gz", "sat.tst.gz"), -1)
+def satimage(data_file):
+    X, y, X_test, y_test = load([data_file(f"satimage/sat.{part}.gz") for part in ("trn", "tst")], -1)
     return X / 10, y, X_test / 10, y_test
 
 
@@ -48,8 +43,8 @@ def test_satimage_shared_and_own_kernels(satimage):
     assert np.abs(own.predict_proba(X_test) - tied.predict_proba(X_test)).max() < 0.02
 
 
-def test_usps(data_dir):
-    X, y, X_test, y_test = load(data_dir / "usps", ("zip.train.gz", "zip.test.gz"), 0)
+def test_usps(data_file):
+    X, y, X_test, y_test = load([data_file(f"usps/zip.{part}.gz") for part in ("train", "test")], 0)
     model = KernelLogisticClassifier(
         RBF(length_scale=0.0165**-0.5, variance=10000.0), intercept_variance=16.0, tol=1e-3, tuning=None
     )

@@ -5,7 +5,6 @@ import io
 import json
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -780,21 +779,10 @@ def test_malformed_pairs_are_named(text, key, message):
 # ---- Real files, with the sizes of their description
 
 
-@pytest.fixture
-def real(data_dir):
-    def find(name: str) -> Path:
-        path = data_dir / name
-        if not path.is_file():
-            pytest.skip(f"{path.name} is not in {path.parent} (the data folder is set by TAXOLEARN_DATA)")
-        return path
-
-    return find
-
-
 @pytest.mark.data
 @pytest.mark.parametrize(("part", "rows"), [("train_reconstructed", 10_000), ("test", 1006)])
-def test_real_svmlight(real, part, rows):
-    path = real(f"clef/hiercost_{part}.txt.gz")
+def test_real_svmlight(data_file, part, rows):
+    path = data_file(f"clef/hiercost_{part}.txt.gz")
     data = read_svmlight(path)
     assert data.X.shape == (rows, 80)
     expected, labels = load_svmlight_file(str(path))
@@ -804,8 +792,8 @@ def test_real_svmlight(real, part, rows):
 
 @pytest.mark.data
 @pytest.mark.parametrize(("part", "rows"), [("train", 97_200), ("test", 10_800)])
-def test_real_vw(real, part, rows):
-    path = real(f"aloi/aloi_{part}.vw.gz")
+def test_real_vw(data_file, part, rows):
+    path = data_file(f"aloi/aloi_{part}.vw.gz")
     data = read_vw(path, n_features=128)
     assert data.X.shape == (rows, 128)
     assert np.unique(data.y).tolist() == list(range(1, 1001))
@@ -817,8 +805,8 @@ def test_real_vw(real, part, rows):
 
 
 @pytest.mark.data
-def test_real_lshtc(real):
-    path = real("lshtc_dryrun/validation.txt.gz")
+def test_real_lshtc(data_file):
+    path = data_file("lshtc_dryrun/validation.txt.gz")
     data = read_lshtc(path)
     assert data.X.shape[0] == 1860
     assert len(np.unique(data.y)) == 1139
@@ -827,7 +815,7 @@ def test_real_lshtc(real):
     assert_same(data.X, expected)
     assert data.y.tolist() == labels
     assert not np.isnan(data.totals).any()
-    test = read_lshtc(real("lshtc_dryrun/test.txt.gz"), n_features=1_200_000)
+    test = read_lshtc(data_file("lshtc_dryrun/test.txt.gz"), n_features=1_200_000)
     assert test.X.shape == (1858, 1_200_000)
 
 
@@ -843,8 +831,8 @@ def test_real_lshtc(real):
         ("hmc/gasch1_GO.valid", 846, 173, 4125, True),
     ],
 )
-def test_real_arff(real, name, rows, columns, classes, is_dag):
-    path = real(f"{name}.arff.gz")
+def test_real_arff(data_file, name, rows, columns, classes, is_dag):
+    path = data_file(f"{name}.arff.gz")
     data = read_arff(path)
     assert data.X.shape == (rows, columns)
     assert len(data.y) == rows
@@ -864,25 +852,25 @@ def test_real_arff(real, name, rows, columns, classes, is_dag):
 
 
 @pytest.mark.data
-def test_real_npz(real):
-    path = real("news20/news20_rennie_vocab_counts.npz")
+def test_real_npz(data_file):
+    path = data_file("news20/news20_rennie_vocab_counts.npz")
     for part, rows in (("train", 11_314), ("test", 7532)):
         X, y = read_npz(path, part, n_features=61_188)
         assert X.shape == (rows, 61_188)
         assert y.shape == (rows,)
         assert len(np.unique(y)) == 20
-    assert read_npz(real("rcv1/rcv1_30k_clean.npz")).X.shape == (30_000, 47_236)
+    assert read_npz(data_file("rcv1/rcv1_30k_clean.npz")).X.shape == (30_000, 47_236)
 
 
 @pytest.mark.data
-def test_real_tables_and_texts(real):
-    titles = read_table(real("onet/Alternate_Titles.txt.gz"))
+def test_real_tables_and_texts(data_file):
+    titles = read_table(data_file("onet/Alternate_Titles.txt.gz"))
     assert {len(column) for column in titles.values()} == {52_754}
     assert len(set(titles["O*NET-SOC Code"])) == 1016
-    tasks = read_table(real("onet/Task_Statements.txt.gz"))
+    tasks = read_table(data_file("onet/Task_Statements.txt.gz"))
     assert len(tasks["Task"]) == 19_265
     assert len(set(tasks["O*NET-SOC Code"])) == 923
     for key, rows in (("train", 15_000), ("val", 3000), ("test", 4500)):
-        texts, labels = read_text_pairs(real("clinc150/data_full.json.gz"), key)
+        texts, labels = read_text_pairs(data_file("clinc150/data_full.json.gz"), key)
         assert len(texts) == rows
         assert len(np.unique(labels)) == 150

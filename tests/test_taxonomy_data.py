@@ -6,32 +6,17 @@ from conftest import Split
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from taxolearn import KernelLogisticClassifier, Taxonomy, Tree, metrics
-from taxolearn.datasets import read_lshtc, read_svmlight
+from taxolearn.datasets import read_lshtc
 from taxolearn.kernels import Linear
 
 pytestmark = pytest.mark.data
 
 
-def present(*paths):
-    absent = [path for path in paths if not path.is_file()]
-    if absent:
-        pytest.skip(f"{absent[0].name} is not in {absent[0].parent} (the data folder is set by TAXOLEARN_DATA)")
-    return paths
-
-
 @pytest.fixture(scope="module")
-def clef(data_dir):
-    names = ("hiercost_train_reconstructed.txt.gz", "hiercost_test.txt.gz", "hiercost_cat_hier.txt")
-    train, test, tree = present(*(data_dir / "clef" / name for name in names))
-    parts = [read_svmlight(path, n_features=80, zero_based=False) for path in (train, test)]
-    split = Split(parts[0].X.toarray(), parts[0].y, parts[1].X.toarray(), parts[1].y)
-    return split, Taxonomy.from_file(tree)
-
-
-@pytest.fixture(scope="module")
-def lshtc(data_dir):
-    names = ("validation.txt.gz", "test.txt.gz", "cat_hier.txt")
-    train, test, tree = present(*(data_dir / "lshtc_dryrun" / name for name in names))
+def lshtc(data_file):
+    train, test, tree = (
+        data_file(f"lshtc_dryrun/{name}") for name in ("validation.txt.gz", "test.txt.gz", "cat_hier.txt")
+    )
     X_test, y_test = read_lshtc(test)
     X, y = read_lshtc(train, n_features=X_test.shape[1])
     weighting = TfidfTransformer(sublinear_tf=True).fit(X)
@@ -40,9 +25,9 @@ def lshtc(data_dir):
     return split, Taxonomy.from_file(tree)
 
 
-def test_clef_figures(clef):
+def test_clef_figures(clef, data_file):
     """Variances of the nodes as chosen by held-out log likelihood (python -m bench hierarchy)."""
-    data, taxonomy = clef
+    data, taxonomy = clef, Taxonomy.from_file(data_file("clef/hiercost_cat_hier.txt"))
     model = KernelLogisticClassifier(
         Linear(), taxonomy=taxonomy, intercept_variance=10.0, tuning=None, coupling=Tree(variances=[0.01, 0.03, 0.09])
     ).fit(data.X, data.y)

@@ -241,12 +241,6 @@ class TestJson:
             read(text, "json")
 
 
-def existing(path):
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not in {path.parent} (the data folder is set by TAXOLEARN_DATA)")
-    return path
-
-
 @pytest.mark.data
 class TestRealTrees:
     def check(self, taxonomy, edges):
@@ -258,8 +252,8 @@ class TestRealTrees:
         sizes = taxonomy.leaf_end - taxonomy.leaf_begin
         np.testing.assert_array_equal((pruned.leaf_end - pruned.leaf_begin)[where], sizes)
 
-    def test_lshtc(self, data_dir):
-        path = existing(data_dir / "lshtc_dryrun" / "cat_hier.txt")
+    def test_lshtc(self, data_file):
+        path = data_file("lshtc_dryrun/cat_hier.txt")
         rows = [line.split() for line in path.read_text().splitlines()]
         edges = {pair for row in rows for pair in zip(["root", *row], row, strict=False)}
         taxonomy = Taxonomy.from_file(path)
@@ -267,20 +261,20 @@ class TestRealTrees:
         assert taxonomy.n_classes == 1139
         assert taxonomy.height == 5
         assert taxonomy.classes.dtype == np.int64
-        with gzip.open(existing(path.parent / "test.txt.gz"), "rt") as file:
+        with gzip.open(data_file("lshtc_dryrun/test.txt.gz"), "rt") as file:
             labels = {int(line.split(None, 1)[0]) for line in file}
         assert len(taxonomy.leaf_index(sorted(labels))) == len(labels)
 
-    def test_clef(self, data_dir):
-        path = existing(data_dir / "clef" / "hiercost_cat_hier.txt")
+    def test_clef(self, data_file):
+        path = data_file("clef/hiercost_cat_hier.txt")
         taxonomy = Taxonomy.from_file(path)
         self.check(taxonomy, {tuple(line.split()) for line in path.read_text().splitlines()})
         assert taxonomy.n_classes == 63
         assert taxonomy.n_nodes - 1 == 96
         assert taxonomy.names[0] == 0
 
-    def test_rcv1(self, data_dir):
-        path = existing(data_dir / "rcv1" / "rcv1.taxonomy")
+    def test_rcv1(self, data_file):
+        path = data_file("rcv1/rcv1.taxonomy")
         taxonomy = Taxonomy.from_file(path)
         rows = [line.split("\t") for line in path.read_text().splitlines()]
         self.check(taxonomy, {(row[0], child) for row in rows for child in row[1:]})
@@ -290,8 +284,8 @@ class TestRealTrees:
         assert taxonomy.with_classes(taxonomy.names[1:]).n_classes == 103
         assert (taxonomy.groups("subtree")[0] == taxonomy.children("Root").index("CCAT")).sum() == 34
 
-    def test_clinc150(self, data_dir):
-        path = existing(data_dir / "clinc150" / "domains.json")
+    def test_clinc150(self, data_file):
+        path = data_file("clinc150/domains.json")
         taxonomy = Taxonomy.from_file(path)
         domains = json.loads(path.read_text())
         edges = {("root", domain) for domain in domains}
@@ -300,8 +294,8 @@ class TestRealTrees:
         assert taxonomy.n_inner == 11
         assert taxonomy.classes.tolist() == [intent for intents in domains.values() for intent in intents]
 
-    def test_onet(self, data_dir):
-        path = existing(data_dir / "onet" / "Occupation_Data.txt.gz")
+    def test_onet(self, data_file):
+        path = data_file("onet/Occupation_Data.txt.gz")
         with gzip.open(path, "rt", encoding="utf-8") as file:
             codes = [row[0] for row in csv.reader(file, delimiter="\t")][1:]
         paths = [list(dict.fromkeys([code[:2], code[:4], code[:6], code[:7], code])) for code in codes]
@@ -310,8 +304,8 @@ class TestRealTrees:
         assert taxonomy.n_classes == 1016
         assert taxonomy.leaves("15-1").tolist() == [code for code in codes if code.startswith("15-1")]
 
-    def test_news20(self, data_dir):
-        path = existing(data_dir / "news20" / "news20_rennie_vocab_counts.npz")
+    def test_news20(self, data_file):
+        path = data_file("news20/news20_rennie_vocab_counts.npz")
         with np.load(path) as file:
             groups = file["groups"].tolist()
         taxonomy = Taxonomy.from_labels(groups, separator=".")
