@@ -1,7 +1,17 @@
 """Metrics for classes that form a taxonomy, as plain functions.
 
-Labels are names of nodes, one per item, or indicator matrices (sparse ones are never made dense) where items may have
-several. Metrics of probabilities take ``classes``, the names of the columns. All take ``sample_weight``.
+These parameters mean the same in all of them; the functions describe only what is special:
+
+- ``y_true``, ``y_pred``: true and predicted labels, array-likes of shape (n,) with one label per item. Where items may
+  have several, they are indicator matrices of shape (n, n_labels); sparse ones are never made dense. Lists of labels
+  become an indicator matrix by ``sklearn.preprocessing.MultiLabelBinarizer(classes=..., sparse_output=True)``.
+- ``taxonomy``: the tree that has the labels as nodes. Indicator matrices then have a column for each class or for each
+  node. Labels and indicators of classes stand for the paths to them; indicators of nodes are taken as they stand, since
+  predictions made node by node may contradict the tree. The root does not count.
+- ``proba``: scores of all classes, array-like of shape (n, n_classes). ``y_true`` may be an indicator matrix of the same
+  shape.
+- ``classes``: names of the columns of ``proba``, array-like of shape (n_classes,).
+- ``sample_weight``: weights of the items, array-like of shape (n,). None weighs all of them alike.
 """
 
 from taxolearn.metrics.confidence import (

@@ -103,15 +103,13 @@ def error_reject_curve(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n,), or sparse or dense indicator matrices of shape (n, n_labels)
-        True and predicted labels. An item is an error if they differ.
+    y_true, y_pred, sample_weight
+        See :mod:`taxolearn.metrics`. An item is an error if truth and prediction differ.
     confidence : array-like of shape (n,)
         For example the probability of the prediction. Items of the same confidence are accepted or rejected together.
     taxonomy : Taxonomy, default=None
         If given, the error is half the length of the path between truth and prediction, as in :func:`taxo_loss`, and
         both have one label per item.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
 
     Returns
     -------
@@ -162,12 +160,10 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,), or sparse or dense indicator matrix of shape (n, n_classes)
-        The true classes.
+    y_true, classes, sample_weight
+        See :mod:`taxolearn.metrics`.
     proba : array-like of shape (n, n_classes)
         Probabilities. Rows need not sum to one, so that several labels per item can be looked at.
-    classes : array-like of shape (n_classes,)
-        Names of the columns.
     labels : array-like, default=None
         Look at the probabilities of these classes or nodes in all rows.
     pairs : tuple (rows, labels) of array-likes of the same length, default=None
@@ -178,8 +174,6 @@ def reliability_curve(
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width in [0, 1], or of (about) equal weight. Equal probabilities are never parted.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
 
     Returns
     -------
@@ -272,10 +266,6 @@ def expected_calibration_error(
     ----------
     y_true, proba, classes, labels, pairs, taxonomy, n_bins, strategy, sample_weight
         As in :func:`reliability_curve`.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -72,14 +72,8 @@ def taxo_loss(y_true: Any, y_pred: Any, *, taxonomy: Taxonomy, sample_weight: An
     ----------
     y_true, y_pred : array-like of shape (n,)
         Names of nodes.
-    taxonomy : Taxonomy
-        The tree that has them.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
-
-    Returns
-    -------
-    float
+    taxonomy, sample_weight
+        See :mod:`taxolearn.metrics`.
 
     Examples
     --------
@@ -124,14 +118,8 @@ def parent_accuracy(y_true: Any, y_pred: Any, *, taxonomy: Taxonomy, sample_weig
     ----------
     y_true, y_pred : array-like of shape (n,)
         Names of nodes, in the papers leaves.
-    taxonomy : Taxonomy
-        The tree that has them.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
-
-    Returns
-    -------
-    float
+    taxonomy, sample_weight
+        See :mod:`taxolearn.metrics`.
 
     Examples
     --------
@@ -157,14 +145,10 @@ def hierarchical_precision_recall_f(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n,), or sparse or dense indicator matrices
-        Names of nodes, or indicators of shape (n, n_nodes) or (n, n_classes); ancestors are added by themselves.
-    taxonomy : Taxonomy
-        The tree that has them.
+    y_true, y_pred, taxonomy, sample_weight
+        See :mod:`taxolearn.metrics`. Ancestors are added to indicators of nodes, too.
     beta : float, default=1.0
         How much more recall counts than precision.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
 
     Returns
     -------
@@ -191,15 +175,10 @@ def level_precision_recall_f(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n,), or sparse or dense indicator matrices
-        Names of nodes and indicators of shape (n, n_classes) stand for the paths to them. Indicators of shape
-        (n, n_nodes) are taken as they stand, since predictions made node by node may contradict the tree.
-    taxonomy : Taxonomy
-        The tree that has them.
+    y_true, y_pred, taxonomy, sample_weight
+        See :mod:`taxolearn.metrics`.
     beta : float, default=1.0
-        How much more recall counts than precision.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
+        As in :func:`hierarchical_precision_recall_f`.
 
     Returns
     -------
@@ -262,19 +241,7 @@ def symmetric_difference_loss(
 ) -> float:
     """Mean number of labels that are either true or predicted but not both (Rousu et al. 2006, 2.1).
 
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n,), or sparse or dense indicator matrices
-        One label per item, or sets of labels.
-    taxonomy : Taxonomy, default=None
-        If given, nodes are counted: labels and indicators of shape (n, n_classes) stand for the paths to them,
-        indicators of shape (n, n_nodes) are taken as they stand, and the root does not count.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
-
-    Returns
-    -------
-    float
+    With a taxonomy, nodes are counted. The parameters are described in :mod:`taxolearn.metrics`.
 
     Examples
     --------
@@ -308,23 +275,14 @@ def h_loss(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n,), or sparse or dense indicator matrices
-        Names of nodes and indicators of shape (n, n_classes) stand for the paths to them. Indicators of shape
-        (n, n_nodes) are taken as they stand, since predictions made node by node may contradict the tree.
-    taxonomy : Taxonomy
-        The tree that has them.
+    y_true, y_pred, taxonomy, sample_weight
+        See :mod:`taxolearn.metrics`.
     weights : {"uniform", "sibling", "subtree"} or array-like of shape (n_nodes,), default="uniform"
         The costs c_j. "uniform": 1. "sibling": 1 for the root, and each node has its parent's cost divided by the
         number of the parent's children. "subtree": the share of all nodes, root included, that are the node or below.
     given : {"ancestors", "parent"}, default="ancestors"
         What must be right for an error to cost. "parent" is the simpler loss of Rousu et al., which differs only where
         labels contradict the tree.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -26,20 +26,7 @@ __all__ = ["accuracy", "f1", "wrong_items", "zero_one_loss"]
 def accuracy(y_true: Any, y_pred: Any, *, taxonomy: Taxonomy | None = None, sample_weight: Any = None) -> float:
     """Fraction of items whose label, or whole set of labels, is predicted exactly.
 
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n,), or sparse or dense indicator matrices of shape (n, n_labels)
-        One label per item, or sets of labels. Lists of labels become an indicator matrix by
-        ``sklearn.preprocessing.MultiLabelBinarizer(classes=..., sparse_output=True)``.
-    taxonomy : Taxonomy, default=None
-        If given, labels must be its nodes, and indicator matrices have a column for each node or each class; the root
-        does not count. Labels and indicators of classes stand for the paths to them.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
-
-    Returns
-    -------
-    float
+    The parameters are described in :mod:`taxolearn.metrics`.
 
     Examples
     --------
@@ -54,14 +41,7 @@ def accuracy(y_true: Any, y_pred: Any, *, taxonomy: Taxonomy | None = None, samp
 def zero_one_loss(y_true: Any, y_pred: Any, *, taxonomy: Taxonomy | None = None, sample_weight: Any = None) -> float:
     """Fraction of items whose label, or whole set of labels, is not predicted exactly (Rousu et al. 2006, 2.1).
 
-    Parameters
-    ----------
-    y_true, y_pred, taxonomy, sample_weight
-        As in :func:`accuracy`.
-
-    Returns
-    -------
-    float
+    The parameters are described in :mod:`taxolearn.metrics`.
 
     Examples
     --------
@@ -91,16 +71,14 @@ def f1(y_true: Any, y_pred: Any, *, average: str, labels: Any = None, sample_wei
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n,), or sparse or dense indicator matrices of shape (n, n_labels)
-        One label per item, or sets of labels.
+    y_true, y_pred, sample_weight
+        See :mod:`taxolearn.metrics`.
     average : {"micro", "macro"}
         Whether items or classes have the same weight.
     labels : array-like, default=None
         The classes to count: names, or column numbers of indicator matrices. None takes those that occur in
         ``y_true`` or ``y_pred`` (with a positive weight). A class that is named here and occurs in neither has F1 = 0,
         so naming all classes of a taxonomy gives the macro-F1 of a test set in which some are missing.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
 
     Returns
     -------

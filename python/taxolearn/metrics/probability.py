@@ -36,16 +36,10 @@ def log_loss(
         The true classes. An indicator matrix with one class per row works as well.
     proba : array-like of shape (n, n_classes), default=None
         Probabilities; rows sum to one.
-    classes : array-like of shape (n_classes,)
-        Names of the columns.
     log_proba : array-like of shape (n, n_classes), default=None
         Logarithms of the probabilities, instead of ``proba``.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
-
-    Returns
-    -------
-    float
+    classes, sample_weight
+        See :mod:`taxolearn.metrics`.
 
     Examples
     --------
@@ -115,14 +109,8 @@ def reciprocal_rank(y_true: Any, proba: Any, *, classes: Any, sample_weight: Any
         The true classes. Of several, the best ranked counts, and the others are not in its way.
     proba : array-like of shape (n, n_classes)
         Probabilities or any other scores; only their order matters.
-    classes : array-like of shape (n_classes,)
-        Names of the columns.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
-
-    Returns
-    -------
-    float
+    classes, sample_weight
+        See :mod:`taxolearn.metrics`.
 
     Examples
     --------
@@ -151,20 +139,12 @@ def precision_at_k(y_true: Any, proba: Any, *, classes: Any, k: int = 1, sample_
 
     Parameters
     ----------
-    y_true : array-like of shape (n,), or sparse or dense indicator matrix of shape (n, n_classes)
-        The true classes.
+    y_true, classes, sample_weight
+        See :mod:`taxolearn.metrics`.
     proba : array-like of shape (n, n_classes)
-        Probabilities or any other scores; only their order matters.
-    classes : array-like of shape (n_classes,)
-        Names of the columns.
+        As in :func:`reciprocal_rank`.
     k : int, default=1
         Number of classes looked at.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the items.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
