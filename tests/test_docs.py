@@ -11,13 +11,13 @@ from urllib.parse import unquote
 
 import pytest
 import scipy
+from pages import DOCS, read_page, run_page
 from sklearn.utils.fixes import parse_version
 
 import taxolearn
 from taxolearn import plotting
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
 CONFIG = (ROOT / ".mkdocs.yml").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "bench" / "README.md", *sorted(DOCS.rglob("*.md"))]
 PUBLIC_MODULES = (
@@ -179,16 +179,8 @@ class TestGallery:
             gallery.printed_by(example, tmp_path)
 
 
-def run_blocks(name):
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), flags=re.DOTALL)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, name, "exec"), names)
-    return len(blocks)
-
-
 def test_the_first_page_runs(capsys):
-    assert run_blocks("index.md") == 1
+    assert run_page("index.md") == 1
     most_probable, sure, gap = capsys.readouterr().out.splitlines()
     # The two modules are nearly equally probable, and scipy 1.18 has other docstrings.
     first = "scipy/sparse/linalg" if parse_version(scipy.__version__) < parse_version("1.18") else "scipy/sparse"
@@ -197,10 +189,10 @@ def test_the_first_page_runs(capsys):
 
 
 def test_the_page_of_uncertain_labels_runs(capsys):
-    assert run_blocks("uncertain-labels.md") == 5
+    assert run_page("uncertain-labels.md") == 5
     rounds, _, added, absent = capsys.readouterr().out.splitlines()
     assert rounds.startswith("ExpectationResult(status='converged'")
-    page = (ROOT / "docs" / "uncertain-labels.md").read_text(encoding="utf-8")
+    page = read_page("uncertain-labels.md")
     said = re.search(r"probability is ([\d.]+) in rows .*?, ([\d.]+) in those .* and ([\d.]+) in", page).groups()
     shares = [float(share) for share in added.split()]
     assert shares == pytest.approx([float(share) for share in said], rel=0.3)
@@ -208,10 +200,10 @@ def test_the_page_of_uncertain_labels_runs(capsys):
 
 
 class TestAddingAKernel:
-    page = (DOCS / "adding-a-kernel.md").read_text(encoding="utf-8")
+    page = read_page("adding-a-kernel.md")
 
     def test_it_runs(self, capsys):
-        assert run_blocks("adding-a-kernel.md") == 4
+        assert run_page("adding-a-kernel.md") == 4
         printed = capsys.readouterr().out
         assert "Function(laplacian, variance=" in printed
         assert "('length_scale', 'variance')\n2\n" in printed

@@ -97,17 +97,22 @@ def check_gradient(objective, theta, step=1e-4, tolerance=1e-4):
     return value, gradient
 
 
+def check_against_dense(objective, X, y, options, weights=None):
+    """Value and gradient against finite differences and against the oracle, away from where learning starts."""
+    theta = shift(objective.theta)
+    value, gradient = check_gradient(objective, theta)
+    oracle, covariance_at = dense_oracle(objective, X, y, options, weights)
+    expected, expected_gradient = oracle.gradient(covariance_at, theta)
+    assert value == pytest.approx(expected, rel=1e-8)
+    assert alike(gradient, expected_gradient, 3e-5)
+
+
 @pytest.mark.parametrize(("kernel", "sharing"), COMBINATIONS)
 def test_value_and_gradient(kernel, sharing):
     X, y = problem(n=22)
     own, options = SHARINGS[sharing]
     objective = make(X, y, own(KERNELS[kernel]), **options)
-    theta = shift(objective.theta)
-    value, gradient = check_gradient(objective, theta)
-    oracle, covariance_at = dense_oracle(objective, X, y, options)
-    expected, expected_gradient = oracle.gradient(covariance_at, theta)
-    assert value == pytest.approx(expected, rel=1e-8)
-    assert alike(gradient, expected_gradient, 3e-5)
+    check_against_dense(objective, X, y, options)
 
 
 def test_oracle_is_its_own_finite_difference():
@@ -237,12 +242,7 @@ def test_weights(method):
     X, y = problem()
     weights = np.random.default_rng(1).gamma(2.0, size=len(y)) * (np.arange(len(y)) % 7 > 0)
     objective = make(X, y, RBF(2.0, 3.0), sample_weight=weights, method=method)
-    theta = shift(objective.theta)
-    value, gradient = check_gradient(objective, theta)
-    oracle, covariance_at = dense_oracle(objective, X, y, {}, weights)
-    expected, expected_gradient = oracle.gradient(covariance_at, theta)
-    assert value == pytest.approx(expected, rel=1e-8)
-    assert alike(gradient, expected_gradient, 3e-5)
+    check_against_dense(objective, X, y, {}, weights)
     assert objective.n_held_out == pytest.approx(weights.sum())
 
 
@@ -296,12 +296,7 @@ def test_fold_without_a_class(options):
     folds = make(X, y).partitions[0].copy()
     folds[y == "a/y"], folds[y == "c"] = 1, -1
     objective = make(X, y, RBF(2.0, 3.0), folds=folds, **options)
-    theta = shift(objective.theta)
-    value, gradient = check_gradient(objective, theta)
-    oracle, covariance_at = dense_oracle(objective, X, y, options)
-    expected, expected_gradient = oracle.gradient(covariance_at, theta)
-    assert value == pytest.approx(expected, rel=1e-8)
-    assert alike(gradient, expected_gradient, 3e-5)
+    check_against_dense(objective, X, y, options)
 
 
 def test_classes_without_rows():

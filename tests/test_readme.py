@@ -5,11 +5,11 @@ import warnings
 from pathlib import Path
 
 import pytest
+from pages import read_page, run_page
 
 from taxolearn.cli import main
 
-ROOT = Path(__file__).parents[1]
-README = ROOT / "README.md"
+README = Path(__file__).parents[1] / "README.md"
 
 
 def test_the_first_example_runs_and_learns(capsys):
@@ -26,23 +26,13 @@ def test_example_has_about_ten_lines():
 
 
 def test_the_page_on_taxonomies_runs(capsys):
-    page = (ROOT / "docs" / "taxonomies.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(blocks) >= 6
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "taxonomies.md", "exec"), names)
-    drawing = re.search(r"```\n(root\n.*?)```", page, flags=re.DOTALL).group(1)
+    assert run_page("taxonomies.md") >= 6
+    drawing = re.search(r"```\n(root\n.*?)```", read_page("taxonomies.md"), flags=re.DOTALL).group(1)
     assert drawing in capsys.readouterr().out
 
 
 def test_the_page_on_kernels_runs(capsys):
-    page = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(blocks) >= 4
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "kernels.md", "exec"), names)
+    assert run_page("kernels.md") >= 4
     printed = capsys.readouterr().out
     assert float(printed.splitlines()[0]) > 0.98
     for algorithm in ("gram", "tiled", "low_rank"):
@@ -50,24 +40,19 @@ def test_the_page_on_kernels_runs(capsys):
 
 
 def test_the_page_on_learned_couplings_runs(capsys):
-    page = (ROOT / "docs" / "learned-coupling.md").read_text(encoding="utf-8")
-    names: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
-        exec(compile(block, "learned-coupling.md", "exec"), names)
+    assert run_page("learned-coupling.md") >= 1
     losses = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()[:2]]
-    said = [float(text) for text in re.findall(r"falls from ([\d.]+) \(flat\) to (\d+\.\d+)", page)[0]]
+    said = [
+        float(text)
+        for text in re.findall(r"falls from ([\d.]+) \(flat\) to (\d+\.\d+)", read_page("learned-coupling.md"))[0]
+    ]
     assert losses == pytest.approx(said, abs=0.01)
 
 
 def test_the_page_on_hyperparameters_runs(capsys):
-    page = (ROOT / "docs" / "hyperparameters.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(blocks) >= 4
-    names: dict[str, object] = {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Learning hyperparameters: stopped after max_evaluations")
-        for block in blocks:
-            exec(compile(block, "hyperparameters.md", "exec"), names)
+        assert run_page("hyperparameters.md") >= 4
     printed = capsys.readouterr().out
     assert "LearningResult: converged" in printed
     assert "20 parameters" in printed or "21 parameters" in printed
@@ -75,7 +60,7 @@ def test_the_page_on_hyperparameters_runs(capsys):
 
 def test_the_page_on_commands_runs(capsys, tmp_path, monkeypatch):
     """Its commands on small tables with the columns they name, then its Python."""
-    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    page = read_page("commands.md")
     monkeypatch.chdir(tmp_path)
     goods = {"fruit/apple": "red apple cider", "fruit/pear": "yellow pear perry", "tool/saw": "steel saw blade"}
     rows = [f"{k},{label},{text},{text} {k % 5}" for k in range(10) for label, text in goods.items()]
@@ -90,17 +75,15 @@ def test_the_page_on_commands_runs(capsys, tmp_path, monkeypatch):
     assert len(Path("answers.csv").read_text().splitlines()) == 31
     assert all(" ".join(command) in README.read_text(encoding="utf-8") for command in commands[:3])
     capsys.readouterr()
-    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    exec(compile(block, "commands.md", "exec"), {})
+    assert run_page("commands.md") == 1
     assert capsys.readouterr().out == "['fruit']\n"
 
 
 def test_the_tutorial_runs(capsys, tmp_path, monkeypatch):
     """Block by block; training is cut short."""
-    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for language, block in re.findall(r"```(python|)\n(.*?)```", page, flags=re.DOTALL):
+    for language, block in re.findall(r"```(python|)\n(.*?)```", read_page("tutorial.md"), flags=re.DOTALL):
         if language == "python":
             exec(compile(block, "tutorial.md", "exec"), names)
             continue
