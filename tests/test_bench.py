@@ -1,5 +1,6 @@
 """Benchmarks against other libraries, by what needs none but scikit-learn and SciPy."""
 
+import importlib
 import json
 import os
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import libraries
 from bench.__main__ import make_parser
 from bench.harness.calibrate import calibrate
 from bench.harness.environments import Environments
@@ -46,6 +48,20 @@ class TestCommandLine:
         results = {path.stem for path in (folder / "results").iterdir()} - {"search_tree"}  # of search, the second part
         assert results <= suites
         assert {path.suffix for path in (folder / "results").iterdir()} == {".json", ".md", ".svg"}
+
+
+def test_a_library_is_a_file():
+    """Every module registers something, under names of its own."""
+    folder = Path(libraries.__file__).parent
+    names = {path.stem for path in folder.glob("*.py")} - {"__init__", "contracts"}
+    modules = {name: importlib.import_module(f"bench.libraries.{name}") for name in names}
+    for table in ("SOLVERS", "CLASSIFIERS", "RBF_MODELS"):
+        of_module = {name: getattr(module, table, {}) for name, module in modules.items()}
+        registered = getattr(libraries, table)
+        assert sum(map(len, of_module.values())) == len(registered)
+        assert list(registered)[: len(of_module["ours"])] == list(of_module["ours"])
+        names -= {name for name, entries in of_module.items() if entries}
+    assert names == set()
 
 
 class TestCalibration:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench.problems.data import Floats
 from taxolearn import CrossValidation, metrics
 from taxolearn.tuning.folds import make_folds
 
@@ -37,10 +38,10 @@ def learning_facts(model: Any) -> dict[str, Any]:
     }
 
 
-def _plain(trace: Any) -> npt.NDArray[np.float64]:
+def _plain(trace: Any) -> Floats:
     """The parameters themselves, not their logarithms."""
     is_log = np.ones(len(trace.names), dtype=bool) if trace.is_log is None else trace.is_log
-    values: npt.NDArray[np.float64] = np.where(is_log, np.exp(trace.theta), trace.theta)
+    values: Floats = np.where(is_log, np.exp(trace.theta), trace.theta)
     return values
 
 
@@ -53,10 +54,19 @@ def partition(y: npt.NDArray[Any], seed: int, n_folds: int = 5) -> npt.NDArray[n
     return make_folds(indices, len(classes), n_folds, seed)
 
 
-def error_reject(
-    truth: npt.NDArray[Any], answer: npt.NDArray[Any], confidence: npt.NDArray[np.float64]
+def scores_on_test(
+    truth: npt.NDArray[Any], classes: npt.NDArray[Any], proba: Floats, log_proba: Floats
 ) -> dict[str, Any]:
-    """The error-reject curve at the shares ``REJECTED``, and the area below it."""
-    curve = metrics.error_reject_curve(truth, answer, confidence)
+    """Error in percent, log loss, the error-reject curve at the shares ``REJECTED``, and the area below it.
+
+    The rows of ``proba`` need not sum to one: the largest entry is the answer, and how sure it is.
+    """
+    answer = classes[proba.argmax(axis=1)]
+    curve = metrics.error_reject_curve(truth, answer, proba.max(axis=1))
     steps = np.searchsorted(curve.rejected, REJECTED + 1e-12, side="right") - 1  # an error holds until the next point
-    return {"area": curve.area, "curve": [round(value, 7) for value in curve.error[steps].tolist()]}
+    return {
+        "error": 100 * metrics.zero_one_loss(truth, answer),
+        "log_loss": metrics.log_loss(truth, log_proba=log_proba, classes=classes),
+        "area": curve.area,
+        "curve": [round(value, 7) for value in curve.error[steps].tolist()],
+    }

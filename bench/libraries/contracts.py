@@ -26,6 +26,9 @@ Model = tuple[Floats, Floats]  # coef (C x d) and intercept (C)
 
 PAIRS = 10  # in the memory of L-BFGS
 MOST_ITERATIONS = 5000
+VALUES = (4.0, 20.0, 100.0, 500.0, 2500.0, 12500.0)  # of prior variances of classifiers, to choose from
+PENALTIES = tuple({"C": value} for value in VALUES)
+LOWER_PENALTIES = tuple({"C": value / 5} for value in VALUES)  # where a penalty is shared by fewer rows
 LEAST_PROBABILITY = 1e-15  # in the log loss of those who return probabilities, not their logarithms
 _GRADIENTS = tuple(float(f"{10 ** (-k / 2):.2g}") for k in range(-2, 15))  # tolerances of the gradient of Phi
 
@@ -56,13 +59,13 @@ class Task:
 
     data: Data
     v: float
-    sigma2: float
+    intercept_variance: float
     gap: float
     n_threads: int
 
     def augmented(self) -> Any:
         """The inputs and one more feature, the constant sqrt(sigma2 / v), whose weight is the intercept."""
-        constant = np.full((self.data.X.shape[0], 1), np.sqrt(self.sigma2 / self.v))
+        constant = np.full((self.data.X.shape[0], 1), np.sqrt(self.intercept_variance / self.v))
         stack = (lambda parts: sparse.hstack(parts, format="csr")) if sparse.issparse(self.data.X) else np.hstack
         return stack([self.data.X, constant])
 
@@ -79,14 +82,14 @@ class Task:
 
         def model(answer: Weights) -> Model:
             W = np.asarray(answer.W, dtype=np.float64)
-            return np.sqrt(self.v) * W[:-1].T, np.sqrt(self.sigma2) * W[-1]
+            return np.sqrt(self.v) * W[:-1].T, np.sqrt(self.intercept_variance) * W[-1]
 
         return Solver(fit, model, _GRADIENTS)
 
     def certificate(self, model: Model) -> dict[str, float]:
         """Objective, certified gap and test error in percent."""
         coef, intercept = model
-        certificate = certify(self.data.X, self.labels(), coef, intercept, self.v, self.sigma2)
+        certificate = certify(self.data.X, self.labels(), coef, intercept, self.v, self.intercept_variance)
         predicted = np.unique(self.data.y)[np.asarray(self.data.X_test @ coef.T + intercept).argmax(axis=1)]
         return {
             "objective": certificate.objective,

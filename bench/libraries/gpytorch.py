@@ -51,3 +51,6 @@ def rbf_model(data: Data, values: Values, n_threads: int) -> FitRBF:
         return FittedRBF(lambda X: log_proba(model, X), classes, {"status": "exact"})
 
     return fit
+
+
+RBF_MODELS = {"gpytorch": rbf_model}

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from bench.libraries.contracts import Predict, Rows
+from bench.libraries.contracts import PENALTIES, Classifier, Predict, Rows
 from bench.problems.data import Floats
 
 
@@ -44,3 +44,6 @@ def classifier(rows: Rows, C: float) -> Predict:
         return full
 
     return predict
+
+
+CLASSIFIERS = {"hiclass, per parent": Classifier(classifier, PENALTIES)}

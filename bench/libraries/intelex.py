@@ -4,7 +4,7 @@ import importlib
 from dataclasses import replace
 
 from bench.libraries import scikit_learn
-from bench.libraries.contracts import Solver, Task
+from bench.libraries.contracts import Solver, SolverEntry, Task
 
 
 def solver(task: Task) -> Solver:
@@ -12,3 +12,6 @@ def solver(task: Task) -> Solver:
     estimator = importlib.import_module("sklearnex.linear_model").LogisticRegression
     made = scikit_learn.solver(task, "lbfgs", estimator=estimator)
     return replace(made, tolerances=tuple(1e4 * tol for tol in made.tolerances))  # it stops by another quantity
+
+
+SOLVERS = {"scikit-learn-intelex lbfgs": SolverEntry(solver, sparse=False)}

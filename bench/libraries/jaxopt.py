@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from bench.libraries.contracts import MOST_ITERATIONS, PAIRS, Solver, Task, Weights
+from bench.libraries.contracts import MOST_ITERATIONS, PAIRS, Solver, SolverEntry, Task, Weights
 
 PRODUCTS = ("BCOO", "SciPy")
 _HISTORY = 5  # of L-BFGS; 10 pairs take a few iterations less, and more time
@@ -98,7 +98,13 @@ class ImplicitCriterion:
     """
 
     def __init__(
-        self, X: Any, labels: npt.NDArray[Any], fold_of: npt.NDArray[Any], sigma2: float, product: str, max_iter: int
+        self,
+        X: Any,
+        labels: npt.NDArray[Any],
+        fold_of: npt.NDArray[Any],
+        intercept_variance: float,
+        product: str,
+        max_iter: int,
     ) -> None:
         self._jax, self._jaxopt = (importlib.import_module(name) for name in ("jax", "jaxopt"))
         self._jnp = self._jax.numpy
@@ -110,7 +116,7 @@ class ImplicitCriterion:
             tuple(self._jnp.asarray(mask, dtype="float32") for mask in (fold_of != fold, fold_of == fold))
             for fold in range(int(fold_of.max()) + 1)
         ]
-        self._sigma = float(np.sqrt(sigma2))
+        self._sigma = float(np.sqrt(intercept_variance))
         self._max_iter = max_iter
         self._matrices, self._multiply = self._products(X, product)
         self._value_and_gradient = self._jax.jit(self._jax.value_and_grad(self._held_out, has_aux=True))
@@ -188,3 +194,6 @@ class ImplicitCriterion:
             iterations=sum(int(iterations) for (_, (_, iterations)), _ in answers),
             starts=[params for (_, (params, _)), _ in answers],
         )
+
+
+SOLVERS = {"jaxopt LBFGS": SolverEntry(solver)}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.libraries import scipy
-from bench.libraries.contracts import Solver, Task
+from bench.libraries.contracts import Solver, SolverEntry, Task
 
 
 def sparse_product() -> Callable[[Any, Any], Any]:
@@ -22,3 +22,6 @@ def sparse_product() -> Callable[[Any, Any], Any]:
 def solver(task: Task) -> Solver:
     """SciPy's L-BFGS-B with products by MKL."""
     return scipy.solver(task, sparse_product())
+
+
+SOLVERS = {"scipy L-BFGS-B, MKL": SolverEntry(solver, dense=False)}

@@ -2,11 +2,12 @@
 
 import importlib
 import tempfile
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bench.libraries.contracts import Predict, Rows
+from bench.libraries.contracts import LOWER_PENALTIES, Classifier, Predict, Rows
 from bench.problems.data import Floats
 
 
@@ -25,3 +26,9 @@ def classifier(rows: Rows, kind: str, C: float) -> Predict:
         return full
 
     return predict
+
+
+CLASSIFIERS = {
+    "napkinXC PLT": Classifier(partial(classifier, kind="PLT"), LOWER_PENALTIES),
+    "napkinXC HSM": Classifier(partial(classifier, kind="HSM"), LOWER_PENALTIES),
+}

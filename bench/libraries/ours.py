@@ -1,17 +1,19 @@
 """taxolearn, as it takes part beside the others."""
 
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from bench.libraries.contracts import FitRBF, FittedRBF, Predict, Rows, Solver, Task
+from bench.libraries.contracts import VALUES, Classifier, FitRBF, FittedRBF, Predict, Rows, Solver, SolverEntry, Task
 from bench.problems.data import Data
 from bench.problems.rbf import Values
 from taxolearn import KernelLogisticClassifier, Taxonomy, Tree
 from taxolearn import Solver as KernelSolver
 from taxolearn.kernels import Linear, PerClass
 
-_SIGMA2 = 1.0  # of classifiers
+_INTERCEPT_VARIANCE = 1.0  # of classifiers
 
 
 def solver(task: Task, method: str = "lbfgs") -> Solver:
@@ -20,7 +22,7 @@ def solver(task: Task, method: str = "lbfgs") -> Solver:
     def fit(tol: float) -> Any:
         model = KernelLogisticClassifier(
             Linear(task.v),
-            intercept_variance=task.sigma2,
+            intercept_variance=task.intercept_variance,
             tuning=None,
             tol=tol,
             solver=method,
@@ -42,7 +44,7 @@ def classifier(rows: Rows, tree: bool, variance: float, ratio: float = 1.0) -> P
         Linear(variance),
         taxonomy=rows.data.taxonomy,
         coupling=level_tree(rows.data.taxonomy, ratio) if tree else "independent",
-        intercept_variance=_SIGMA2,
+        intercept_variance=_INTERCEPT_VARIANCE,
         tuning=None,
         n_threads=rows.n_threads,
     )
@@ -61,7 +63,7 @@ def rbf_model(
     def fit() -> FittedRBF:
         model = KernelLogisticClassifier(
             kernel,
-            intercept_variance=values.sigma2,
+            intercept_variance=values.intercept_variance,
             tuning=None,
             tol=gap,
             solver=KernelSolver(**solver),
@@ -81,3 +83,14 @@ def rbf_model(
         return FittedRBF(model.predict_log_proba, model.classes_, facts)
 
     return fit
+
+
+SOLVERS = {"taxolearn": SolverEntry(solver)}
+CLASSIFIERS = {
+    "taxolearn, tree": Classifier(
+        partial(classifier, tree=True),
+        tuple({"variance": value, "ratio": ratio} for value, ratio in product(VALUES, (1 / 3, 1.0))),
+    ),
+    "taxolearn, flat": Classifier(partial(classifier, tree=False), tuple({"variance": value} for value in VALUES)),
+}
+RBF_MODELS = {"taxolearn": rbf_model}

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bench.libraries.contracts import Predict, Rows
+from bench.libraries.contracts import LOWER_PENALTIES, Classifier, Predict, Rows
 from bench.problems.data import Floats
 
 
@@ -32,3 +32,6 @@ def classifier(rows: Rows, C: float) -> Predict:
         return full
 
     return predict
+
+
+CLASSIFIERS = {"PECOS XLinear": Classifier(classifier, LOWER_PENALTIES, pecos=True)}

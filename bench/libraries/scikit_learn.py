@@ -13,6 +13,7 @@ process classifier has no intercepts: a constant kernel of variance sigma2 takes
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from bench.libraries.contracts import FitRBF, FittedRBF, Model, Solver, Task, logarithms
+from bench.libraries.contracts import FitRBF, FittedRBF, Model, Solver, SolverEntry, Task, logarithms
 from bench.problems.data import Data
 from bench.problems.rbf import Values
 
@@ -39,7 +40,7 @@ def solver(task: Task, method: str, dtype: Any = np.float64, estimator: Any = Lo
 
     def read(model: Any) -> Model:
         coef = model.coef_.astype(np.float64)
-        return coef[:, :-1], coef[:, -1] * np.sqrt(task.sigma2 / task.v)
+        return coef[:, :-1], coef[:, -1] * np.sqrt(task.intercept_variance / task.v)
 
     return Solver(fit, read, _DECREASING)
 
@@ -102,5 +103,18 @@ def gaussian_process(data: Data, values: Values, n_threads: int) -> FitRBF:
     from sklearn.gaussian_process import GaussianProcessClassifier
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-    kernel = ConstantKernel(values.variance) * RBF(values.w**-0.5) + ConstantKernel(values.sigma2)
+    kernel = ConstantKernel(values.variance) * RBF(values.w**-0.5) + ConstantKernel(values.intercept_variance)
     return _fit(GaussianProcessClassifier(kernel, optimizer=None, multi_class="one_vs_rest"), data)
+
+
+_MOST_WEIGHTS = 10_000  # for a solver that stores and factors the matrix of second derivatives
+SOLVERS = {
+    "scikit-learn lbfgs": SolverEntry(partial(solver, method="lbfgs")),
+    "scikit-learn newton-cg": SolverEntry(partial(solver, method="newton-cg")),
+    "scikit-learn newton-cholesky": SolverEntry(
+        partial(solver, method="newton-cholesky"), sparse=False, most_weights=_MOST_WEIGHTS
+    ),
+    "scikit-learn saga": SolverEntry(partial(solver, method="saga")),
+    "scikit-learn saga float32": SolverEntry(partial(solver, method="saga", dtype=np.float32)),
+}
+RBF_MODELS = {"Nystroem": nystroem, "SVC": svc, "GaussianProcessClassifier": gaussian_process}

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, sparse
 
-from bench.libraries.contracts import MOST_ITERATIONS, PAIRS, Solver, Task, Weights
+from bench.libraries.contracts import MOST_ITERATIONS, PAIRS, Solver, SolverEntry, Task, Weights
 from bench.problems.data import Floats
 
 
@@ -43,3 +43,6 @@ def solver(task: Task, product: Callable[[Any, Any], Any] = lambda matrix, array
         return Weights(found.x.reshape(shape), int(found.nit))
 
     return task.solver(fit)
+
+
+SOLVERS = {"scipy L-BFGS-B": SolverEntry(solver)}

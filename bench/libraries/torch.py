@@ -1,11 +1,12 @@
 """torch: LBFGS with sparse products that are made differentiable by hand."""
 
 import importlib
+from functools import partial
 from typing import Any
 
 from scipy import sparse
 
-from bench.libraries.contracts import MOST_ITERATIONS, PAIRS, Solver, Task, Weights
+from bench.libraries.contracts import MOST_ITERATIONS, PAIRS, Solver, SolverEntry, Task, Weights
 
 
 def solver(task: Task, dtype: str) -> Solver:
@@ -59,3 +60,9 @@ def solver(task: Task, dtype: str) -> Solver:
         return Weights(W.detach().numpy(), int(optimizer.state[W]["n_iter"]))
 
     return task.solver(fit)
+
+
+SOLVERS = {
+    "torch LBFGS": SolverEntry(partial(solver, dtype="float64")),
+    "torch LBFGS float32": SolverEntry(partial(solver, dtype="float32")),
+}

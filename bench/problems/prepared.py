@@ -26,7 +26,7 @@ class Problem:
 
     load: Callable[[], Data]
     variances: tuple[float, ...] = _OF_TEXTS
-    sigma2: float = 0.01
+    intercept_variance: float = 0.01
 
 
 def _docstrings() -> Data:

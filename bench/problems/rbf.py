@@ -16,7 +16,7 @@ class Values:
 
     w: float
     variance: float
-    sigma2: float
+    intercept_variance: float
     penalty: float = 1.0
     calibration: str = "sigmoid"
     dirichlet: float = 1.0
@@ -26,10 +26,15 @@ class Values:
         return RBF(self.w**-0.5, self.variance)
 
 
-# w, v and sigma2 of satimage, and sigma2 of USPS, are given; the suite ``kernels`` chose the rest on held-out rows.
+# w, v and intercept variance of satimage, and intercept variance of USPS, are given; the suite ``kernels`` chose the
+# rest on held-out rows.
 VALUES = {
-    "satimage": Values(w=0.2, variance=100.0, sigma2=16.0, penalty=3.0, calibration="sigmoid", dirichlet=1.0),
-    "USPS": Values(w=0.022, variance=300.0, sigma2=16.0, penalty=3.0, calibration="temperature", dirichlet=1.0),
+    "satimage": Values(
+        w=0.2, variance=100.0, intercept_variance=16.0, penalty=3.0, calibration="sigmoid", dirichlet=1.0
+    ),
+    "USPS": Values(
+        w=0.022, variance=300.0, intercept_variance=16.0, penalty=3.0, calibration="temperature", dirichlet=1.0
+    ),
 }
 PUBLISHED = (
     "Published, with kernel parameters that were learned (Seeger 2008): satimage (6.2, ten partitions) mc-tied "

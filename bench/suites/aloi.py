@@ -18,7 +18,7 @@ from taxolearn import KernelLogisticClassifier
 from taxolearn.kernels import Linear
 
 HELP = "fits of ALOI"
-_SIGMA2 = 1.0
+_INTERCEPT_VARIANCE = 1.0
 _PUBLISHED_ERROR = 10.8  # logistic regression on the same split; Mineiro and Karampatziakis, 2015
 
 _NOTE = (
@@ -56,7 +56,7 @@ def run(options: Namespace) -> list[Result]:
             "precision": "precision",
         },
         figure=Bar("error", "test error, %", "{:.2f}"),
-        settings={"sigma2": _SIGMA2, "data": data.description},
+        settings={"intercept_variance": _INTERCEPT_VARIANCE, "data": data.description},
         notes=[_NOTE],
     )
     for v in options.variances:
@@ -71,14 +71,19 @@ def _fit(data: Data, v: float, gap: float, max_iter: int, n_threads: int) -> dic
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the row says so
         model = KernelLogisticClassifier(
-            Linear(v), intercept_variance=_SIGMA2, tuning=None, tol=gap, max_iter=max_iter, n_threads=n_threads
+            Linear(v),
+            intercept_variance=_INTERCEPT_VARIANCE,
+            tuning=None,
+            tol=gap,
+            max_iter=max_iter,
+            n_threads=n_threads,
         )
         model.fit(data.X, data.y)
     seconds = time.perf_counter() - start
     bytes_ = growth(before)
     outcome = model.result_
     labels = np.searchsorted(model.classes_, data.y)
-    certificate = certify(data.X, labels, model.coef_, model.intercept_, v, _SIGMA2)
+    certificate = certify(data.X, labels, model.coef_, model.intercept_, v, _INTERCEPT_VARIANCE)
     log_probabilities: Floats = model.predict_log_proba(data.X_test)
     seen = np.flatnonzero(np.isin(data.y_test, model.classes_))  # all rows, but for a small part of the data
     truth = np.searchsorted(model.classes_, data.y_test[seen])

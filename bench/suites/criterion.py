@@ -27,7 +27,7 @@ from taxolearn.model_selection import CrossValidationObjective
 HELP = "cost of the cross-validated criterion and its gradient"
 AGREEMENT = 1e-3  # of value and gradient, relative, between ours and automatic differentiation
 STEP = 0.2  # from which neighbouring parameters an evaluation starts warm, on log scale
-_JAX_VARIANCE, _JAX_SIGMA2 = 50.0, 0.01
+_JAX_VARIANCE, _JAX_INTERCEPT_VARIANCE = 50.0, 0.01
 _OUR_TOLERANCES = (1e-2, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 1e-8)
 _FIT_TOLERANCES = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 _SYSTEM_TOLERANCES = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4)
@@ -57,7 +57,8 @@ _NOTE = (
     "Errors are relative to an evaluation with a tolerance of 1e-8."
 )
 _JAX_NOTE = (
-    f"Against jaxopt: flat linear model of news20, v = {_JAX_VARIANCE:g}, sigma2 = {_JAX_SIGMA2:g}, the same folds, "
+    f"Against jaxopt: flat linear model of news20, v = {_JAX_VARIANCE:g}, "
+    f"intercept variance {_JAX_INTERCEPT_VARIANCE:g}, the same folds, "
     f"the derivative by log v. Each side has the loosest tolerances of a list for which value and gradient are within "
     f"{AGREEMENT:g} of the reference; compilation is not timed. jaxopt: L-BFGS with implicit differentiation by "
     "conjugate gradients in single precision, without words that no row has; products by BCOO matrices or by SciPy's "
@@ -121,7 +122,9 @@ def _families(tying: str, quick: bool) -> Problem:
 
 def _news20(quick: bool) -> Problem:
     data = news20(quick)
-    return Problem(data.name, data.X, data.y, Linear(_JAX_VARIANCE), options={"intercept_variance": _JAX_SIGMA2})
+    return Problem(
+        data.name, data.X, data.y, Linear(_JAX_VARIANCE), options={"intercept_variance": _JAX_INTERCEPT_VARIANCE}
+    )
 
 
 def _clef(quick: bool) -> Problem:
@@ -306,7 +309,9 @@ def measure_implicit(
     """Automatic differentiation with given tolerances, or with the loosest ones that agree; in this process."""
     problem = _news20(quick)
     labels = np.unique(problem.y, return_inverse=True)[1]
-    criterion = ImplicitCriterion(problem.X, labels, partition(problem.y, 0), _JAX_SIGMA2, product, max_iter=1000)
+    criterion = ImplicitCriterion(
+        problem.X, labels, partition(problem.y, 0), _JAX_INTERCEPT_VARIANCE, product, max_iter=1000
+    )
     theta = float(np.log(_JAX_VARIANCE))
 
     def errors(given: Tolerances) -> dict[str, float]:

@@ -16,7 +16,7 @@ from bench.libraries.contracts import Solver, Task
 from bench.problems.data import news20
 
 HELP = "time to a duality gap, against scikit-learn"
-_SIGMA2 = 0.01
+_INTERCEPT_VARIANCE = 0.01
 
 _NOTE = (
     "Each library runs with the loosest tolerance of a decreasing list whose answer has the gap; the gap is computed "
@@ -51,11 +51,11 @@ def run(options: Namespace) -> list[Result]:
             "error": "test error %",
         },
         figure=Bar("seconds", "seconds to the gap (median)", "{:.2f}"),
-        settings={"sigma2": _SIGMA2, "data": data.description},
+        settings={"intercept_variance": _INTERCEPT_VARIANCE, "data": data.description},
         notes=[_NOTE],
     )
     for v in options.variances:
-        task = Task(data, v, _SIGMA2, options.gap, options.threads)
+        task = Task(data, v, _INTERCEPT_VARIANCE, options.gap, options.threads)
         result.rows += _compare(task, options.repeats, options.limit)
     return [result]
 

@@ -23,7 +23,7 @@ from taxolearn import KernelLogisticClassifier, metrics
 from taxolearn.kernels import Linear
 
 HELP = "scores of flat and hierarchical models"
-SIGMAS2 = (0.01, 0.1, 1.0, 10.0, 100.0)
+INTERCEPT_VARIANCES = (0.01, 0.1, 1.0, 10.0, 100.0)
 ROUGH_GAP = 1e-3  # of the fits that choose
 # Variances of the first level, and factors from level to level.
 GRIDS = {
@@ -37,7 +37,7 @@ _COLUMNS = {
     "problem": "data",
     "library": "model",
     "variances": "variances by level",
-    "sigma2": "sigma2",
+    "intercept_variance": "intercept variance",
     **scores.COLUMNS,
     "calibration": "ECE %",
     "seconds": "s",
@@ -55,7 +55,7 @@ class Choice(NamedTuple):
 
     variance: float
     ratio: float = 1.0
-    sigma2: float = 1.0
+    intercept_variance: float = 1.0
 
 
 def _model(data: TreeData, tree: bool, choice: Choice, gap: float, n_threads: int) -> Any:
@@ -63,7 +63,7 @@ def _model(data: TreeData, tree: bool, choice: Choice, gap: float, n_threads: in
         Linear(variance=choice.variance),
         taxonomy=data.taxonomy,
         coupling=level_tree(data.taxonomy, choice.ratio) if tree else "independent",
-        intercept_variance=choice.sigma2,
+        intercept_variance=choice.intercept_variance,
         tuning=None,
         tol=gap,
         max_iter=5000,
@@ -87,7 +87,7 @@ def _choose(data: TreeData, tree: bool, grid: Grid, n_threads: int) -> Choice:
 
     variances, ratios = grid
     best = min(starmap(Choice, product(variances, ratios if tree else (1.0,))), key=loss)
-    return min((best._replace(sigma2=sigma2) for sigma2 in SIGMAS2), key=loss)
+    return min((best._replace(intercept_variance=value) for value in INTERCEPT_VARIANCES), key=loss)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -120,7 +120,7 @@ def run(options: Namespace) -> list[Result]:
                     "problem": problem.name,
                     "library": "taxolearn, tree" if tree else "flat",
                     "variances": ", ".join(f"{value:.3g}" for value in levels),
-                    "sigma2": choice.sigma2,
+                    "intercept_variance": choice.intercept_variance,
                     **scores.scores(problem, model),
                     "seconds": seconds,
                     "products": model.result_.products,

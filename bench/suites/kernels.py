@@ -23,10 +23,11 @@ START = {"USPS": replace(VALUES["USPS"], w=0.0165, variance=10000.0)}
 FEWER_ROWS = 1000  # for who does not come to an end with all
 
 _CHOICE = (
-    "w, v and sigma2 of satimage, and sigma2 of USPS, are given. A held-out fifth of the training rows "
+    "w, v and intercept variance of satimage, and that of USPS, are given. A held-out fifth of the training rows "
     "chose w and v of USPS (log loss of ours), C (error) and the "
     "calibration (log loss) of the SVM, and the variance of gpytorch's functions (log loss), whose targets have a "
-    "scale of their own; `--choose` repeats the choice. All else has the same w, v and sigma2, but for the row "
+    "scale of their own; `--choose` repeats the choice. "
+    "All else has the same w, v and intercept variance, but for the row "
     '"w of the paper": w = 0.0165, from the variances of the features, and v = 10,000, the largest and best of those '
     "tried on another held-out fifth."
 )

@@ -13,7 +13,7 @@ from bench.problems.rbf import Values, load, made_up
 
 HELP = "a kernel matrix too large to store"
 
-VALUES = Values(w=0.05, variance=10.0, sigma2=1.0)
+VALUES = Values(w=0.05, variance=10.0, intercept_variance=1.0)
 _NOTE = (
     "Stored in single precision, one triangle of the matrix would take {:.1f} GB, in double twice that. The true "
     "probabilities have an error of {:.2f} % and a log loss of {:.4f} on the test rows. Every fit runs in a process of "

@@ -27,7 +27,7 @@ MODELS: dict[str, Any] = {
     **{f"learned, rank {rank}": LearnedCoupling(rank, base=Independent("shared")) for rank in (5, 10, 20)},
     "tree and rank 5": LearnedCoupling(5, base=Tree("level")),
 }
-START, SIGMA2 = 5.0, 0.01
+START, INTERCEPT_VARIANCE = 5.0, 0.01
 _MOST_SHOWN = 200  # classes whose loadings are kept in the results
 _COLUMNS = {
     "problem": "data",
@@ -49,7 +49,8 @@ _COLUMNS = {
 }
 _NOTES = [
     (
-        f"Linear kernel from variance {START:g}, sigma2 = {SIGMA2:g}, tf-idf of words, 5 folds, one variance for all "
+        f"Linear kernel from variance {START:g}, intercept variance {INTERCEPT_VARIANCE:g}, "
+        "tf-idf of words, 5 folds, one variance for all "
         "classes of flat and learned models, one per level of the tree. The criterion of learned models includes their "
         "penalty."
     ),
@@ -74,7 +75,7 @@ def measure(data: str, model: str, quick: bool, n_threads: int, time_limit: floa
         Linear(START),
         taxonomy=problem.taxonomy,
         coupling=coupling,
-        intercept_variance=SIGMA2,
+        intercept_variance=INTERCEPT_VARIANCE,
         tuning=tuning(quick, time_limit=time_limit),
         random_state=0,
         n_threads=n_threads,

@@ -22,7 +22,7 @@ from taxolearn.kernels import Linear
 HELP = "labels of which only the parents are known"
 DATA = ("news20", "clinc150", "onet")
 SHARES = (0.3, 0.6, 0.9)
-VARIANCE, SIGMA2, GAP = 30.0, 1.0, 1e-4
+VARIANCE, INTERCEPT_VARIANCE, GAP = 30.0, 1.0, 1e-4
 _WAYS = {
     "kept": "taxolearn, parents kept",
     "branching": "taxolearn, branching parents kept",
@@ -43,7 +43,8 @@ _COLUMNS = {
     "gap": "gap",
 }
 _NOTE = (
-    f"Linear kernel of variance {VARIANCE:g} on every level of the tree, sigma2 = {SIGMA2:g}, gap {GAP:g}, for all "
+    f"Linear kernel of variance {VARIANCE:g} on every level of the tree, intercept variance {INTERCEPT_VARIANCE:g}, "
+    f"gap {GAP:g}, for all "
     "models; texts by words. The rows whose label became its parent are drawn at random, with the same seed for every "
     "model. A parent with one class below, in a chain of only children, still tells the class; so there is a second "
     "kind, branching parents: the lowest node above that has another class below. Where that is the root, it says "
@@ -68,7 +69,7 @@ def measure(data: str, way: str, share: float, quick: bool, n_threads: int) -> d
     model = KernelLogisticClassifier(
         Linear(VARIANCE),
         taxonomy=problem.taxonomy,
-        intercept_variance=SIGMA2,
+        intercept_variance=INTERCEPT_VARIANCE,
         tuning=None,
         tol=GAP,
         n_threads=n_threads,

@@ -3,6 +3,8 @@
 For every problem and prior variance v, each library has a process of its own, which reads the prepared data. First the
 loosest tolerance that reaches the gap is looked for, which is not timed. Then the processes take turns, one fit per
 round; those that wait sleep.
+
+One more library is one more module in bench/libraries, with its solvers in a table ``SOLVERS``; nothing else changes.
 """
 
 import math
@@ -97,9 +99,9 @@ class Competitor:
     """A library and a task in a process of their own; see bench.harness.workers."""
 
     def __init__(
-        self, library: str, problem: str, folder: str, v: float, sigma2: float, gap: float, n_threads: int
+        self, library: str, problem: str, folder: str, v: float, intercept_variance: float, gap: float, n_threads: int
     ) -> None:
-        self._task = Task(read_problem(problem, folder), v, sigma2, gap, n_threads)
+        self._task = Task(read_problem(problem, folder), v, intercept_variance, gap, n_threads)
         self._solver = SOLVERS[library].make(self._task)
         self._answer: Any = None
 
@@ -235,8 +237,13 @@ def _compare(
     options: Namespace,
 ) -> list[dict[str, Any]]:
     """Rows of all libraries that take the problem, at one variance."""
-    gap, sigma2 = options.gap, PROBLEMS[problem].sigma2
-    setting = {"problem": problem, "v": v, "sigma2": sigma2, "gap": gap, "n_threads": options.threads}
+    setting = {
+        "problem": problem,
+        "v": v,
+        "intercept_variance": PROBLEMS[problem].intercept_variance,
+        "gap": options.gap,
+        "n_threads": options.threads,
+    }
     chosen = [
         name
         for name, entry in SOLVERS.items()
@@ -251,7 +258,7 @@ def _compare(
                 f"{facts['name']}, v = {v:g}, {name}",
                 "calibration",
                 key | {"library": name, "limits": [limits.times, limits.least, limits.most]},
-                partial(_calibrated, contest, name, gap, limit),
+                partial(_calibrated, contest, name, options.gap, limit),
             )
             if name == OURS:
                 limit = limits.after(calibrations[name].get("calibration_seconds", limits.most))
@@ -263,7 +270,9 @@ def _compare(
             partial(_rounds, contest, tolerances, limits),
         )
     ours = timed.get(OURS, {}).get("seconds")
-    return [_row(facts["name"], v, name, calibrations[name] | timed.get(name, {}), ours, gap) for name in chosen]
+    return [
+        _row(facts["name"], v, name, calibrations[name] | timed.get(name, {}), ours, options.gap) for name in chosen
+    ]
 
 
 def _row(
@@ -305,7 +314,7 @@ def run(options: Namespace) -> list[Result]:
                 print(f"  {problem}: {facts['status']}", flush=True)
                 result.notes.append(f"{problem} was left out: its data could not be read.")
                 continue
-            result.notes.append(f"{facts['description']}, sigma2 {PROBLEMS[problem].sigma2:g}.")
+            result.notes.append(f"{facts['description']}, intercept variance {PROBLEMS[problem].intercept_variance:g}.")
             variances = PROBLEMS[problem].variances
             for v in variances[1:2] if options.quick else variances:
                 result.rows += _compare(problem, v, facts, folder, python, limits, cases, options)

@@ -1,4 +1,8 @@
-"""Accuracy and log loss against time of tuned classifiers of several libraries; these are different models."""
+"""Accuracy and log loss against time of tuned classifiers of several libraries; these are different models.
+
+One more library is one more module in bench/libraries, with its models in a table ``CLASSIFIERS``; nothing else
+changes.
+"""
 
 import time
 from argparse import ArgumentParser, Namespace

@@ -10,20 +10,21 @@ import numpy.typing as npt
 from sklearn.multiclass import OneVsRestClassifier
 
 from bench.harness.figures import ErrorReject
-from bench.harness.learning import REJECTED, error_reject, learning_facts, partition, tuning
+from bench.harness.learning import REJECTED, learning_facts, partition, scores_on_test, tuning
 from bench.harness.options import add_resumable, known_cases, names
 from bench.harness.report import Result
 from bench.problems.data import Floats, satimage
-from taxolearn import KernelLogisticClassifier, metrics
+from taxolearn import KernelLogisticClassifier
 from taxolearn.kernels import RBF, PerClass
 
 HELP = "kernels learned on satimage, ten partitions"
 # Test error in percent and its deviation over the partitions.
 PUBLISHED = {"mc-sep": (7.95, 0.15), "mc-semi": (8.10, 0.13), "mc-tied": (8.35, 0.20), "1rest": (8.00, 0.10)}
-START, SIGMA2 = RBF(length_scale=0.017**-0.5, variance=10.0), 16.0
+START, INTERCEPT_VARIANCE = RBF(length_scale=0.017**-0.5, variance=10.0), 16.0
 
 _NOTE = (
-    "Features / 10, start w = 0.017 and v = 10, sigma2 = 16, 5 folds; each partition is one of all training rows, the "
+    "Features / 10, start w = 0.017 and v = 10, intercept variance 16, 5 folds; "
+    "each partition is one of all training rows, the "
     "same for all methods; ± is the standard deviation over the partitions. mc-sep: own kernels; mc-semi: own "
     "variances; mc-tied: one kernel; 1rest: OneVsRestClassifier around the same estimator with two classes, "
     "which says the class of the largest positive probability. Its log loss is that of these probabilities divided by "
@@ -43,7 +44,7 @@ def measure(method: str, seed: int, quick: bool, n_threads: int) -> dict[str, An
     }
     model = KernelLogisticClassifier(
         kernels[method],
-        intercept_variance=SIGMA2,
+        intercept_variance=INTERCEPT_VARIANCE,
         tuning=tuning(quick, folds=partition(data.y, seed)),
         random_state=seed,
         n_threads=n_threads,
@@ -62,13 +63,7 @@ def measure(method: str, seed: int, quick: bool, n_threads: int) -> dict[str, An
         log_proba, classes = model.predict_log_proba(data.X_test), model.classes_
         proba = np.exp(log_proba)
         facts = learning_facts(model)
-    answer = classes[proba.argmax(axis=1)]
-    return facts | {
-        "seconds": seconds,
-        "error": 100 * metrics.zero_one_loss(data.y_test, answer),
-        "log_loss": metrics.log_loss(data.y_test, log_proba=log_proba, classes=classes),
-        **error_reject(data.y_test, answer, proba.max(axis=1)),
-    }
+    return facts | {"seconds": seconds, **scores_on_test(data.y_test, classes, proba, log_proba)}
 
 
 def _sums(each: list[dict[str, Any]], classes: npt.NDArray[Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "text": {"space": "coefficients", "variance": 20.0},
     "dense": {"space": "weights", "variance": 20.0},
 }
-_SIGMA2 = 0.01
+_INTERCEPT_VARIANCE = 0.01
 _PHASES = ("products", "likelihood", "vectors")
 BASES: dict[str, dict[str, int]] = {
     "text": {"rows": 10_000, "classes": 100, "per_row": 50, "features": 20_000},
@@ -292,7 +292,7 @@ def _fit(
     model = KernelLogisticClassifier(
         Linear(OPTIONS[family]["variance"]),
         taxonomy=taxonomy,
-        intercept_variance=_SIGMA2,
+        intercept_variance=_INTERCEPT_VARIANCE,
         tuning=None,
         tol=tol,
         max_iter=max_iter,
@@ -351,7 +351,7 @@ def measure_evaluation(problem: dict[str, Any], groups: int, repeats: int, seed:
         Linear(OPTIONS["text"]["variance"]),
         taxonomy=taxonomy,
         coupling=Tree(np.arange(taxonomy.n_nodes) % groups),
-        intercept_variance=_SIGMA2,
+        intercept_variance=_INTERCEPT_VARIANCE,
         tuning=CrossValidation(partition(y, seed), learn_intercept_variance=False),
         n_threads=n_threads,
     )

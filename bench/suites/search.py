@@ -51,12 +51,13 @@ SEARCHES = {
     "tree": ("taxolearn, learned", "GridSearchCV, fits of taxolearn", "Optuna, fits of taxolearn"),
 }
 _OURS = "taxolearn, learned"
-_SIGMA2 = 1.0  # as in LogisticRegressionWithPrior
+_INTERCEPT_VARIANCE = 1.0  # as in LogisticRegressionWithPrior
 _SEARCH_TOL = 1e-4  # of our fits inside of searches
 
 _NOTE = (
     f"Variances from {RANGE[0]:g} to {RANGE[1]:g}; a grid has {N_GRID} of them, in increasing order. Learning starts "
-    f"from {START:g}. sigma2 = {_SIGMA2:g} is not learned. LogisticRegression (lbfgs) has the same objective, by a "
+    f"from {START:g}. The intercept variance {_INTERCEPT_VARIANCE:g} is not learned. "
+    "LogisticRegression (lbfgs) has the same objective, by a "
     "constant feature, and tol=1e-5: by default it stops early. Searches with it run two folds at a time, "
     "each on one core; ours run one at a time, "
     f"on two threads, to a gap of {_SEARCH_TOL:g}. Probabilities of classes that a fit has not seen, and those below "
@@ -102,7 +103,7 @@ class Contest:
     def model(self, variances: Any, tol: float = 1e-6) -> Any:
         """Ours with given variances, or the starts of those to be learned."""
         model = KernelLogisticClassifier(
-            Linear(), intercept_variance=_SIGMA2, tuning=None, tol=tol, n_threads=self.n_threads
+            Linear(), intercept_variance=_INTERCEPT_VARIANCE, tuning=None, tol=tol, n_threads=self.n_threads
         )
         if self.kind == "flat":
             return model.set_params(kernel=Linear(float(np.ravel(variances)[0])))

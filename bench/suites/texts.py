@@ -1,9 +1,9 @@
 """Variances of flat and hierarchical linear models learned by cross-validation, beside a grid.
 
 The models are those of Seeger (2008, 6.1). F1 is flat with one variance, F2 flat with one per subtree below the root,
-H1 the tree with a variance per level, H2 the tree with one per subtree. All start from variance 5, and sigma2 = 0.01 is
-not learned. The grid has one variance for all classes or nodes, and takes the one with the lowest criterion on the same
-folds.
+H1 the tree with a variance per level, H2 the tree with one per subtree. All start from variance 5, and the
+intercept variance 0.01 is not learned. The grid has one variance for all classes or nodes, and takes the one with the
+lowest criterion on the same folds.
 """
 
 import time
@@ -34,7 +34,7 @@ GRIDS: dict[str, Tree | Independent] = {"grid, flat": Independent("shared"), "gr
 GRID = np.geomspace(0.05, 5e4, 10)
 _SAMPLES = {"onet": 4000}  # rows to learn on, where all would take hours
 _FACTORS = {"clef": 0.1}  # of features whose rows are far from length 1
-START, SIGMA2 = 5.0, 0.01
+START, INTERCEPT_VARIANCE = 5.0, 0.01
 _GRID_TOL = 1e-3  # of the fits; the criterion is corrected for what they lack
 
 # Macro- and micro-F1 in percent, Gopal and Yang (2015).
@@ -72,7 +72,8 @@ _GRID_NOTE = (
 )
 _LEARNING_NOTE = (
     "F1: flat, one variance; F2: flat, one per subtree; H1: tree, one per level; H2: tree, one per subtree. All start "
-    f"from {START:g}, sigma2 = {SIGMA2:g}. Published: Gopal and Yang (2015), whose preprocessing of news20 differs. "
+    f"from {START:g}, intercept variance {INTERCEPT_VARIANCE:g}. "
+    "Published: Gopal and Yang (2015), whose preprocessing of news20 differs. "
     f"CLEF: features times {_FACTORS['clef']:g}. O*NET: learned on {_SAMPLES['onet']} rows, fitted to all."
 )
 
@@ -94,7 +95,7 @@ def measure_learned(
         Linear(START),
         taxonomy=problem.taxonomy,
         coupling=MODELS[model],
-        intercept_variance=SIGMA2,
+        intercept_variance=INTERCEPT_VARIANCE,
         tuning=tuning(quick, subset=_SAMPLES.get(data), time_limit=time_limit),
         random_state=0,
         n_threads=n_threads,
@@ -127,7 +128,7 @@ def measure_grid(data: str, grid: str, characters: bool, quick: bool, n_threads:
         Linear(START),
         taxonomy=problem.taxonomy,
         coupling=GRIDS[grid],
-        intercept_variance=SIGMA2,
+        intercept_variance=INTERCEPT_VARIANCE,
         tuning=tuning(quick, subset=_SAMPLES.get(data)),
         random_state=0,
         n_threads=n_threads,
