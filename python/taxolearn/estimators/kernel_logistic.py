@@ -31,7 +31,7 @@ from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.learn import Learned, learn_hyperparameters
 from taxolearn.validation import check_inputs, check_number, check_threads
 
-__all__ = ["KernelLogisticClassifier"]
+__all__ = ["KernelLogisticClassifier", "class_functions", "set_class_functions"]
 
 
 class KernelLogisticClassifier(TaxonomyClassifier):
@@ -273,7 +273,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         self.classes_ = classes
         self.taxonomy_ = taxonomy
         self.hyperparameters_ = hyperparameters
-        self.set_class_functions(fit.functions)
+        set_class_functions(self, fit.functions)
         self.result_ = fit.result
         self.cv_result_ = None if learned is None else learned.result
         self.em_result_ = expectation
@@ -293,28 +293,11 @@ class KernelLogisticClassifier(TaxonomyClassifier):
             raise AttributeError("coupling_ is what a LearnedCoupling found; this model has another coupling")
         return ClassFactors(loadings, self.classes_)
 
-    def set_class_functions(self, functions: ClassFunctions) -> None:
-        """Make the fitted functions attributes."""
-        for name in ("coef_", "expansions_", "_kernel_functions"):
-            self.__dict__.pop(name, None)
-        self.intercept_ = functions.intercept
-        if isinstance(functions, LinearFunctions):
-            self.coef_ = functions.coef
-        else:
-            self.expansions_ = functions.expansions
-            self._kernel_functions = functions
-
-    def class_functions(self) -> ClassFunctions:
-        """The fitted functions, from the attributes."""
-        if hasattr(self, "coef_"):
-            return LinearFunctions(self.coef_, self.intercept_)
-        return self._kernel_functions.with_intercept(self.intercept_)
-
     def _start(self, classes: npt.NDArray[Any], n_features: int) -> ClassFunctions | None:
         """Functions of the last fit, if they fit the new problem."""
         if not hasattr(self, "classes_") or not np.array_equal(self.classes_, classes):
             return None
-        functions = self.class_functions()
+        functions = class_functions(self)
         return functions if functions.n_features == n_features else None
 
     def _point(
@@ -325,7 +308,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         return None if last is None else transfer(last, problem, chosen_space(problem, settings, products))
 
     def _output(self, X: Any, output: str) -> npt.NDArray[np.float64]:
-        return self.class_functions().output(X, output, check_threads(self.n_threads))
+        return class_functions(self).output(X, output, check_threads(self.n_threads))
 
     def with_taxonomy(self, taxonomy: Taxonomy) -> "KernelLogisticClassifier":
         """A copy of the fitted model whose classes are the leaves of a larger tree, without a fit.
@@ -342,12 +325,32 @@ class KernelLogisticClassifier(TaxonomyClassifier):
             ``Taxonomy.from_edges([*model.taxonomy_.to_edges(), ("animal", "animal/otter")])``.
         """
         check_is_fitted(self)
-        functions, classes = extend_functions(self, self.class_functions(), taxonomy)
+        functions, classes = extend_functions(self, class_functions(self), taxonomy)
         grown = copy.copy(self)
         grown.classes_ = classes
         grown.taxonomy = grown.taxonomy_ = taxonomy
-        grown.set_class_functions(functions)
+        set_class_functions(grown, functions)
         return grown
+
+
+def set_class_functions(model: Any, functions: ClassFunctions) -> None:
+    """Make fitted functions attributes of the model, in place of those that it had."""
+    for name in ("coef_", "expansions_", "_kernel_functions"):
+        model.__dict__.pop(name, None)
+    model.intercept_ = functions.intercept
+    if isinstance(functions, LinearFunctions):
+        model.coef_ = functions.coef
+    else:
+        model.expansions_ = functions.expansions
+        model._kernel_functions = functions
+
+
+def class_functions(model: Any) -> ClassFunctions:
+    """The functions of a fitted model, from its attributes, which users may have changed."""
+    if hasattr(model, "coef_"):
+        return LinearFunctions(model.coef_, model.intercept_)
+    functions: ClassFunctions = model._kernel_functions.with_intercept(model.intercept_)
+    return functions
 
 
 def undecided(classes: list[Any]) -> str:

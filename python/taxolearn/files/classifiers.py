@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from taxolearn.couplings.base import ClassCoupling
-from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, class_functions, set_class_functions
 from taxolearn.files.codec import NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.container import ContentError
 from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgrade_name, upgrade_parameters
@@ -37,7 +37,7 @@ def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any)
         "fit": packer.value(asdict(model.result_)),
         "learning": None if model.cv_result_ is None else _pack_learning(model.cv_result_, packer),
         "expectation": None if model.em_result_ is None else packer.value(asdict(model.em_result_)),
-        "functions": _pack_functions(model.class_functions(), packer, dtype),
+        "functions": _pack_functions(class_functions(model), packer, dtype),
     }
 
 
@@ -70,7 +70,7 @@ def unpack_classifier(entry: Any, unpacker: Unpacker, version: int) -> KernelLog
     functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))
     if functions.n_features != model.n_features_in_:
         raise ContentError("it has another number of features than weights")
-    model.set_class_functions(functions)
+    set_class_functions(model, functions)
     return model
 
 

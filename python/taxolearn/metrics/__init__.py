@@ -8,7 +8,7 @@ These parameters mean the same in all of them; the functions describe only what 
 - ``taxonomy``: the tree that has the labels as nodes. Indicator matrices then have a column for each class or for each
   node. Labels and indicators of classes stand for the paths to them; indicators of nodes are taken as they stand, since
   predictions made node by node may contradict the tree. The root does not count.
-- ``proba``: scores of all classes, array-like of shape (n, n_classes). ``y_true`` may be an indicator matrix of the same
+- ``proba``: scores of all classes, array-like of shape (n, n_classes). ``y_true`` may be an indicator matrix of this
   shape.
 - ``classes``: names of the columns of ``proba``, array-like of shape (n_classes,).
 - ``sample_weight``: weights of the items, array-like of shape (n,). None weighs all of them alike.
