@@ -7,7 +7,9 @@ from kernel_formulas import matrix
 
 from taxolearn.kernels import RBF, Cosine, Linear, Matern, Polynomial, Precomputed, RationalQuadratic
 
-testing = pytest.importorskip("taxolearn_testing", reason="built by cmake -DTAXOLEARN_BUILD_TEST_MODULE=ON")
+testing = pytest.importorskip(
+    "taxolearn_testing", reason="there is no taxolearn_testing; cmake -DTAXOLEARN_BUILD_TEST_MODULE=ON builds it"
+)
 
 FEATURES = 7
 ARD = (0.5, 1.0, 2.0, 3.0, 1.5, 0.7, 1.1)

@@ -6,7 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-testing = pytest.importorskip("taxolearn_testing", reason="built by cmake -DTAXOLEARN_BUILD_TEST_MODULE=ON")
+testing = pytest.importorskip(
+    "taxolearn_testing", reason="there is no taxolearn_testing; cmake -DTAXOLEARN_BUILD_TEST_MODULE=ON builds it"
+)
 
 
 VARIANCE = 0.7

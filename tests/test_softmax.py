@@ -5,7 +5,9 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.special import logsumexp, softmax
 
-testing = pytest.importorskip("taxolearn_testing", reason="built by cmake -DTAXOLEARN_BUILD_TEST_MODULE=ON")
+testing = pytest.importorskip(
+    "taxolearn_testing", reason="there is no taxolearn_testing; cmake -DTAXOLEARN_BUILD_TEST_MODULE=ON builds it"
+)
 
 
 N, C = 17, 5
