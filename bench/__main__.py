@@ -12,7 +12,7 @@ from bench.harness.report import write
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """A subcommand per module of ``bench.suites``, which adds its own arguments."""
+    """Make a subcommand for each module of ``bench.suites``, which adds its own arguments."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Benchmarks of taxolearn.")
     commands = parser.add_subparsers(dest="suite", required=True, metavar="suite")
     for found in pkgutil.iter_modules(suites.__path__):

@@ -7,9 +7,9 @@ _REFINEMENTS = 2  # tolerances tried between the last that was too loose and the
 
 
 def calibrate(attempt: Callable[[float], str], tolerances: list[float]) -> tuple[float | None, str]:
-    """The loosest tolerance that is enough, and how the search ended.
+    """Find the loosest tolerance that is enough, and say how the search ended.
 
-    An attempt is "enough", "too loose", or "late"; as is the end, where None stands for no tolerance.
+    An attempt is "enough", "too loose" or "late", and so is the end; the tolerance is None if there is none.
     """
     looser: float | None = None
     end, tol = "too loose", math.nan

@@ -41,9 +41,9 @@ class Cases:
         python: str | Path = sys.executable,
         **more: Any,
     ) -> dict[str, Any]:
-        """The answer of a function, called with keyword arguments and ``n_threads``; see ``isolated``.
+        """Return the answer of a function, called with keyword arguments and ``n_threads``; see ``isolated``.
 
-        ``more`` arguments do not tell cases apart.
+        ``more`` arguments do not distinguish cases.
         """
         arguments = arguments | {"n_threads": n_threads}
         work = partial(isolated, function, arguments | more, n_threads, limit, python)
@@ -52,7 +52,7 @@ class Cases:
     def keep(
         self, title: str, function: str, arguments: dict[str, Any], work: Callable[[], dict[str, Any]]
     ) -> dict[str, Any]:
-        """The answer that is known by this name and these arguments, else that of ``work``."""
+        """Return the answer that is known for this function and these arguments, else that of ``work``."""
         key = _key(function, arguments)
         if key in self._known:
             print(f"  {title}: known", flush=True)
@@ -74,5 +74,5 @@ def _key(function: str, arguments: dict[str, Any]) -> str:
 
 
 def _short(answer: dict[str, Any]) -> dict[str, Any]:
-    """Without what takes many numbers to tell."""
+    """Leave out lists and dictionaries."""
     return {key: value for key, value in answer.items() if not isinstance(value, (dict, list))}

@@ -1,4 +1,4 @@
-"""Environments of the libraries that suite ``peers`` compares with: made once, and again when something changed."""
+"""Environments of the libraries that suite ``peers`` compares with: made once, and again when something has changed."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ class Environments:
 
 
 def setup(folder: Path) -> Environments:
-    """Two virtual environments below ``folder``, with taxolearn of this checkout in both; nothing is done twice."""
+    """Make two virtual environments below ``folder``, with taxolearn of this checkout; nothing is done twice."""
     folder = folder.resolve()
     state = _digest(path for name in _SOURCES for path in sorted([ROOT / name, *(ROOT / name).rglob("*")]))
     wheels = folder / "wheel"

@@ -1,4 +1,4 @@
-"""Work in a process of its own, whose memory and threads are nobody else's.
+"""Work in a process of its own, which shares neither memory nor threads.
 
 ``python -m bench.harness.isolated module:function arguments`` is how ``isolated`` runs a function: arguments and the
 answer, the last line that it prints, are JSON.
@@ -22,7 +22,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_
 
 
 def environment(n_threads: int) -> dict[str, str]:
-    """Variables of a process whose libraries may use so many threads each, which sleep when they wait."""
+    """Variables of a process whose libraries use at most ``n_threads`` threads each, which sleep when they wait."""
     return os.environ | _WAITING | dict.fromkeys(_THREADS, str(n_threads))
 
 
@@ -46,7 +46,7 @@ def isolated(
 ) -> dict[str, Any]:
     """Call a function of a module with keyword arguments in a new process; its answer is a dictionary.
 
-    When it takes longer than ``limit`` seconds it is stopped, and the answer only says so under ``status``; so it does
+    When it takes longer than ``limit`` seconds it is stopped, and the answer only says so under ``status``, as it does
     when the process fails. ``python`` is the interpreter, by default this one.
     """
     command = [str(python), "-m", __name__, address(function), json.dumps(arguments)]

@@ -13,7 +13,7 @@ REJECTED = np.linspace(0.0, 0.5, 201)  # where error-reject curves are kept
 
 
 def tuning(quick: bool, **options: Any) -> CrossValidation:
-    """How all benchmarks learn: for as long as it takes, the variance of the intercepts excepted."""
+    """How all benchmarks learn: for as long as it takes, and everything but the variance of the intercepts."""
     return CrossValidation(learn_intercept_variance=False, max_evaluations=6 if quick else 100, **options)
 
 
@@ -46,9 +46,9 @@ def _plain(trace: Any) -> Floats:
 
 
 def partition(y: npt.NDArray[Any], seed: int, n_folds: int = 5) -> npt.NDArray[np.int32]:
-    """The fold of every row, those of the estimator: the same for everybody who is compared.
+    """The fold of every row, as the estimator would choose it: the same for all that are compared.
 
-    The row of a class that has no other is never held out: its fold is -1.
+    The only row of a class is never held out: its fold is -1.
     """
     classes, indices = np.unique(y, return_inverse=True)
     return make_folds(indices, len(classes), n_folds, seed)
@@ -59,7 +59,7 @@ def scores_on_test(
 ) -> dict[str, Any]:
     """Error in percent, log loss, the error-reject curve at the shares ``REJECTED``, and the area below it.
 
-    The rows of ``proba`` need not sum to one: the largest entry is the answer, and how sure it is.
+    The rows of ``proba`` need not sum to one: the largest entry is the answer and its confidence.
     """
     answer = classes[proba.argmax(axis=1)]
     curve = metrics.error_reject_curve(truth, answer, proba.max(axis=1))

@@ -1,4 +1,4 @@
-"""Resident memory of this process, where the system tells it."""
+"""Resident memory of this process, where the system reports it."""
 
 from pathlib import Path
 

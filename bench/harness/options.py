@@ -7,22 +7,22 @@ from bench.harness.cases import Cases
 
 
 def numbers(text: str) -> list[float]:
-    """Numbers separated by commas."""
+    """Parse numbers separated by commas."""
     return [float(part) for part in text.split(",")]
 
 
 def whole_numbers(text: str) -> list[int]:
-    """Whole numbers separated by commas."""
+    """Parse whole numbers separated by commas."""
     return [int(part) for part in text.split(",")]
 
 
 def names(text: str) -> list[str]:
-    """Names separated by commas."""
+    """Parse names separated by commas."""
     return text.split(",")
 
 
 def add_common(parser: ArgumentParser, repeats: int | None = None) -> None:
-    """Those of every suite that measures something, and ``repeats``, if it has them."""
+    """Add the options of every suite that measures something, and ``--repeats`` if it has them."""
     parser.add_argument("--output", type=Path, default=Path("bench/results"), help="directory for the results")
     parser.add_argument("--threads", type=int, default=2, help="threads that every library may use")
     parser.add_argument("--quick", action="store_true", help="a small part of the data, to see that it works")
@@ -31,16 +31,16 @@ def add_common(parser: ArgumentParser, repeats: int | None = None) -> None:
 
 
 def add_resumable(parser: ArgumentParser, repeats: int | None = None) -> None:
-    """Those of a suite whose cases are kept one by one; see ``known_cases``."""
+    """Add the options of a suite whose cases are kept one by one; see ``known_cases``."""
     add_common(parser, repeats)
     parser.add_argument("--fresh", action="store_true", help="forget the cases that are done, and start anew")
 
 
 def known_cases(options: Namespace) -> Cases:
-    """The cases that earlier runs of the suite have done."""
+    """Find the cases that earlier runs of the suite have done."""
     return Cases(options.output / f"{options.suite}.cases.jsonl", fresh=options.fresh)
 
 
 def add_folder(parser: ArgumentParser) -> None:
-    """The place of the environments of other libraries."""
+    """Add the folder of the environments of other libraries."""
     parser.add_argument("--folder", type=Path, default=Path("build/peers"), help="of the environments of the libraries")

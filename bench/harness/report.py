@@ -19,7 +19,7 @@ _PACKAGES = (
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores and versions."""
+    """Describe processor, cores and versions."""
     processor = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -58,7 +58,7 @@ class Result:
 
     @classmethod
     def of(cls, options: Namespace, settings: dict[str, Any] | None = None, **given: Any) -> "Result":
-        """Of the suite that the options choose; their numbers and names are settings."""
+        """Begin the result of the suite that the options choose; their numbers and names are its settings."""
         chosen = {name: value for name, value in vars(options).items() if isinstance(value, (int, float, str))}
         return cls(suite=str(chosen.pop("suite")), settings=chosen | (settings or {}), **given)
 
@@ -74,7 +74,7 @@ class Result:
 
 
 def markdown(result: Result) -> str:
-    """The table with machine, settings and notes."""
+    """Format the table, with machine, settings and notes."""
     about = result.machine
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
     settings = ", ".join(f"{name} {value}" for name, value in result.settings.items())

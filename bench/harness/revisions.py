@@ -32,8 +32,8 @@ def commit(revision: str) -> str:
 def install(revision: str | None) -> Revision:
     """Build and install a revision, or, for None, the working tree.
 
-    What was installed of a commit is used again; the working tree is installed anew each time. All environments have
-    the versions of numpy and its kin that this interpreter has.
+    A commit that is installed already is used again; the working tree is installed anew each time. All environments
+    have the versions of numpy and its kin that this interpreter has.
     """
     if revision is None:
         folder, source = FOLDER / "working-tree", ROOT
@@ -61,7 +61,7 @@ def install(revision: str | None) -> Revision:
 
 
 def _command(source: Path) -> list[str]:
-    """What makes Python install the source, compiled for this machine."""
+    """The command that installs the source, compiled for this machine."""
     options = ["--config-settings=cmake.define.TAXOLEARN_LEVELS=native"]
     if shutil.which("ccache"):
         options.append("--config-settings=cmake.define.CMAKE_CXX_COMPILER_LAUNCHER=ccache")
@@ -84,7 +84,7 @@ def _git(*arguments: str) -> str:
 
 
 def _run(command: list[str]) -> str:
-    """The output of a command, which must succeed."""
+    """Return the output of a command, which must succeed."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr.strip()}")

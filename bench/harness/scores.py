@@ -26,7 +26,7 @@ NOTE = (
 
 
 def scores(data: TreeData, model: Any) -> dict[str, float]:
-    """All of them, by their keys in ``COLUMNS``, and the calibration error."""
+    """Compute all scores, by their keys in ``COLUMNS``, and the calibration error."""
     truth, tree = data.y_test, model.taxonomy_
     log_proba = model.predict_log_proba(data.X_test)
     proba = np.exp(log_proba)

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def load() -> Any:
-    """The module taxolearn_testing, or an error that tells how to get it."""
+    """Import taxolearn_testing, or end with a message that says how to build it."""
     try:
         import taxolearn_testing
     except ImportError:

@@ -1,4 +1,4 @@
-"""Timing of several competitors round robin, so that a disturbance of the machine meets all of them alike."""
+"""Timing of several competitors in turns, so that a disturbance of the machine affects all of them alike."""
 
 import statistics
 import time
@@ -26,8 +26,8 @@ def interleave(
     """Run every piece of work in turns; return times and last answers by name.
 
     There are ``repeats`` rounds, and more, up to a hundred, until the rounds have taken ``least_seconds`` together.
-    Before each piece of work there is a ``pause``, in which the threads of the last one, that may wait for more work
-    without sleeping, leave the cores.
+    The ``pause`` before each piece of work lets the threads of the last one, which may spin for a while, leave the
+    cores.
     """
     seconds: dict[str, list[float]] = {name: [] for name in work}
     answers: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 """Objects that live in processes of their own and take turns: each sleeps, blocked on a pipe, until it is asked.
 
 ``python -m bench.harness.workers module:function arguments`` makes the object, and for each line of its input, a
-method's name and keyword arguments in JSON, prints the answer in a line.
+method's name and keyword arguments in JSON, prints the answer on one line.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ class Worker:
         )
 
     def ask(self, method: str, limit: float | None = None, **arguments: Any) -> Any:
-        """The answer of a method; ``LateError`` after ``limit`` seconds, which end the process."""
+        """Return the answer of a method; after ``limit`` seconds, end the process and raise ``LateError``."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:

@@ -35,9 +35,9 @@ _GRADIENTS = tuple(float(f"{10 ** (-k / 2):.2g}") for k in range(-2, 15))  # tol
 
 @dataclass(frozen=True)
 class Solver:
-    """``fit(tol)`` is what gets timed, ``model(answer)`` reads its answer off, which has ``n_iter_``.
+    """``fit(tol)`` is timed; its answer has ``n_iter_``, and ``model(answer)`` reads the weights off it.
 
-    What each library calls its tolerance differs: the benchmark looks for the first of the list that reaches the gap.
+    What a tolerance means differs between libraries: the benchmark looks for the first one that reaches the gap.
     """
 
     fit: Callable[[float], Any]
@@ -135,7 +135,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Classifier:
-    """How to fit rows, the settings to choose from, and whether it is in the environment of PECOS."""
+    """How to fit rows, the settings to choose from, and whether it runs in the environment of PECOS."""
 
     fit: Callable[..., Predict]
     grid: tuple[dict[str, float], ...]
@@ -157,6 +157,6 @@ MakeRBF = Callable[..., FitRBF]
 
 
 def logarithms(proba: Floats) -> Floats:
-    """Logarithms of probabilities, of which none is 0."""
+    """Logarithms of probabilities, which are raised to the least one that counts."""
     logs: Floats = np.log(np.maximum(proba, LEAST_PROBABILITY))
     return logs

@@ -13,7 +13,7 @@ from bench.problems.data import Floats
 
 
 def classifier(rows: Rows, C: float) -> Predict:
-    """Paths are made equally long by repeating their leaves, so that every leaf is on the last level.
+    """Fit local classifiers; leaves are repeated until all paths are equally long and end on the last level.
 
     Probabilities are products of those of the local classifiers: in version 5.0.8, ``predict_proba`` of a tree with
     more than two levels leaves most of the nodes out.

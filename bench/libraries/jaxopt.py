@@ -24,7 +24,7 @@ def is_installed() -> bool:
 
 
 def solver(task: Task) -> Solver:
-    """Sparse products are SciPy's, through callbacks, which are faster than those of jax."""
+    """L-BFGS; sparse products are SciPy's, through callbacks, which are faster than those of jax."""
     jax, jaxopt = (importlib.import_module(name) for name in ("jax", "jaxopt"))
     jax.config.update("jax_enable_x64", True)
     jnp = jax.numpy
@@ -63,7 +63,7 @@ def solver(task: Task) -> Solver:
 
 @dataclass(frozen=True)
 class Tolerances:
-    """Of the norm of the gradient of a fit, and of the residual of a linear system relative to its right side."""
+    """Bounds on the norm of a fit's gradient, and on the relative residual of a linear system."""
 
     fit: float
     system: float

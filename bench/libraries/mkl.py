@@ -12,7 +12,7 @@ from bench.libraries.contracts import Solver, SolverEntry, Task
 
 
 def sparse_product() -> Callable[[Any, Any], Any]:
-    """Products of sparse matrices by MKL, or ImportError; the library may lie in this environment."""
+    """Import the products of sparse matrices by MKL, whose library may be in this environment."""
     for path in Path(sys.prefix, "lib").glob("libmkl_rt.so*"):
         os.environ.setdefault("MKL_RT", str(path))
     product: Callable[[Any, Any], Any] = importlib.import_module("sparse_dot_mkl").dot_product_mkl

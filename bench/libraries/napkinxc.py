@@ -12,7 +12,7 @@ from bench.problems.data import Floats
 
 
 def classifier(rows: Rows, kind: str, C: float) -> Predict:
-    """A model of a kind, in a folder of its own."""
+    """A model of the given kind, in a folder of its own."""
     folder = tempfile.TemporaryDirectory()  # gone when the model is
     made = getattr(importlib.import_module("napkinxc.models"), kind)
     model = made(folder.name, liblinear_c=C, threads=rows.n_threads, seed=0)

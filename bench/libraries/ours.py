@@ -17,7 +17,7 @@ _INTERCEPT_VARIANCE = 1.0  # of classifiers
 
 
 def solver(task: Task, method: str = "lbfgs") -> Solver:
-    """Its tolerance is the relative gap."""
+    """The flat linear model; its tolerance is the relative gap."""
 
     def fit(tol: float) -> Any:
         model = KernelLogisticClassifier(
@@ -39,7 +39,7 @@ def level_tree(taxonomy: Taxonomy, ratio: float) -> Tree:
 
 
 def classifier(rows: Rows, tree: bool, variance: float, ratio: float = 1.0) -> Predict:
-    """Flat, or with variances that change by ``ratio`` from level to level of the tree."""
+    """A flat model, or one with variances that change by ``ratio`` from level to level of the tree."""
     model = KernelLogisticClassifier(
         Linear(variance),
         taxonomy=rows.data.taxonomy,

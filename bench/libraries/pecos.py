@@ -11,7 +11,7 @@ from bench.problems.data import Floats
 
 
 def classifier(rows: Rows, C: float) -> Predict:
-    """On a tree of the classes that it makes of them; all classes are scored."""
+    """A model on a tree of the classes that PECOS makes itself; all classes are scored."""
     xmc, xlinear = (importlib.import_module(f"pecos.xmc{name}") for name in (".base", ".xlinear"))
     count = len(rows.classes)
     X = sparse.csr_matrix(rows.X, dtype=np.float32).sorted_indices()

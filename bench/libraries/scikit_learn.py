@@ -46,7 +46,7 @@ def solver(task: Task, method: str, dtype: Any = np.float64, estimator: Any = Lo
 
 
 class LogisticRegressionWithPrior(LogisticRegression):  # type: ignore[misc,unused-ignore]
-    """Its intercepts have a prior of variance 1: they are weights of one more feature."""
+    """Logistic regression whose intercepts, as weights of one more feature, have a prior of variance 1."""
 
     def _with_constant(self, X: Any) -> Any:
         constant = np.full((X.shape[0], 1), np.sqrt(1.0 / self.C))
@@ -99,7 +99,7 @@ def svc(data: Data, values: Values, n_threads: int) -> FitRBF:
 
 
 def gaussian_process(data: Data, values: Values, n_threads: int) -> FitRBF:
-    """One against rest, by Laplace's approximation."""
+    """Gaussian processes, one against the rest, by Laplace's approximation."""
     from sklearn.gaussian_process import GaussianProcessClassifier
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 

@@ -10,7 +10,7 @@ from bench.libraries.contracts import MOST_ITERATIONS, PAIRS, Solver, SolverEntr
 
 
 def solver(task: Task, dtype: str) -> Solver:
-    """LBFGS in a precision."""
+    """LBFGS in the given precision."""
     torch = importlib.import_module("torch")
     torch.set_num_threads(task.n_threads)
     Z = task.scaled().astype(dtype)

@@ -1,4 +1,4 @@
-"""The data that benchmarks run on: collections where they are, and things made up of the same kind."""
+"""The data that benchmarks run on: published collections, and made-up data of the same kind."""
 
 import os
 from dataclasses import dataclass, replace
@@ -92,7 +92,7 @@ def aloi(quick: bool = False) -> Data:
 def scaled(data: Data, scaling: str) -> Data:
     """Features divided by the root mean square norm of a training row ("constant"), or standardized ("standard").
 
-    "standard" takes off the mean and divides by the deviation of the training rows and by sqrt(d). So the mean of
+    "standard" subtracts the mean and divides by the deviation of the training rows and by sqrt(d). So the mean of
     |x|^2 is 1 in both.
     """
     if scaling == "standard":

@@ -22,7 +22,7 @@ def write_arrays(path: Path, **arrays: Any) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, Any]:
-    """What ``write_arrays`` wrote; sparse matrices by rows."""
+    """Read what ``write_arrays`` wrote, sparse matrices by rows."""
     with np.load(path) as file:
         parts = dict(file)
     arrays = {name: array for name, array in parts.items() if "." not in name}

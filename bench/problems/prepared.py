@@ -30,7 +30,7 @@ class Problem:
 
 
 def _docstrings() -> Data:
-    """As in README.md."""
+    """The docstrings, with the features of README.md."""
     texts, labels = load_docstrings(return_X_y=True)
     train, test, y, y_test = train_test_split(texts, labels, stratify=labels, random_state=0)
     vectorizer = TfidfVectorizer(sublinear_tf=True).fit(train)
@@ -49,7 +49,7 @@ PROBLEMS = {
 
 
 def write_problem(name: str, folder: str, quick: bool) -> dict[str, Any]:
-    """Prepare a problem; the answer says what it is."""
+    """Prepare a problem and describe it."""
     data = PROBLEMS[name].load()
     data = data.first_rows(_QUICK_ROWS) if quick else data
     write_arrays(Path(folder, f"{name}.npz"), X=data.X, y=data.y, X_test=data.X_test, y_test=data.y_test)
@@ -64,6 +64,6 @@ def write_problem(name: str, folder: str, quick: bool) -> dict[str, Any]:
 
 
 def read_problem(name: str, folder: str) -> Data:
-    """What ``write_problem`` wrote."""
+    """Read what ``write_problem`` wrote."""
     facts = json.loads(Path(folder, f"{name}.json").read_text())
     return Data(facts["name"], **read_arrays(Path(folder, f"{name}.npz")))

@@ -8,7 +8,7 @@ from taxolearn.kernels import RBF
 
 @dataclass(frozen=True)
 class Values:
-    """Parameters that the models share, w = 1 / length_scale^2, and those that single ones have of their own.
+    """Parameters that the models share, w = 1 / length_scale^2, and those that only some of them have.
 
     ``penalty`` is the C of the SVM and ``calibration`` its method,
     ``dirichlet`` the variance of the Gaussian process on Dirichlet parameters.

@@ -35,12 +35,12 @@ class Inputs:
     edges: list[tuple[Any, Any]]
 
     def write(self, path: Path) -> None:
-        """As arrays."""
+        """Write the inputs as arrays."""
         write_arrays(path, X=self.X, y=self.y, X_test=self.X_test, edges=self.edges)
 
     @classmethod
     def read(cls, path: Path) -> "Inputs":
-        """What ``write`` wrote."""
+        """Read what ``write`` wrote."""
         arrays = read_arrays(path)
         return cls(**arrays | {"edges": [tuple(edge) for edge in arrays["edges"].tolist()]})
 
@@ -209,7 +209,7 @@ class Prepared:
         self._work()
 
     def ready(self) -> bool:
-        """Answered as soon as there is something to ask."""
+        """Return true, which the worker can do only after the case has run once."""
         return True
 
     def run(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The command line end to end, each command in a process of its own, beside the same in Python.
 
 Tables are written from the raw texts of 20 newsgroups and the job titles of O*NET. A million short rows are predicted
-as a stream, with the memory of a tenth of them beside it, and by a pipeline of scikit-learn with the same vectorizers
+as a stream, next to the memory that a tenth of them takes, and by a pipeline of scikit-learn with the same vectorizers
 and the same weights. A model file of a gigabyte is loaded.
 """
 
@@ -110,7 +110,7 @@ def run(options: Namespace) -> list[Result]:
 
 
 def write_tables(name: str, folder: Path, quick: bool) -> None:
-    """``<name>-train.csv`` and ``<name>-test.csv``, unless they are there."""
+    """Write ``<name>-train.csv`` and ``<name>-test.csv``, unless they are there."""
     if (folder / f"{name}-test.csv").exists():
         return
     header, parts = _news20() if name == "news20" else _onet()
@@ -166,7 +166,7 @@ def _stream_table(folder: Path, rows: int) -> Path:
 
 
 def command(folder: str, quick: bool, n_threads: int, name: str, which: str) -> dict[str, Any]:
-    """One command on one data set."""
+    """Run one command on one data set."""
     base = Path(folder)
     write_tables(name, base, quick)
     model, test = str(base / f"{name}.taxo"), str(base / f"{name}-test.csv")
@@ -201,7 +201,7 @@ def command(folder: str, quick: bool, n_threads: int, name: str, which: str) -> 
 
 
 def in_python(folder: str, quick: bool, n_threads: int, name: str) -> dict[str, Any]:
-    """Training and test by the classes that the commands use."""
+    """Train and test with the classes that the commands use."""
     base = Path(folder)
     write_tables(name, base, quick)
     begin = time.perf_counter()
@@ -236,7 +236,7 @@ def stream(folder: str, quick: bool, n_threads: int, rows: int) -> dict[str, Any
 
 
 def stream_sklearn(folder: str, quick: bool, n_threads: int, rows: int) -> dict[str, Any]:
-    """The same by scikit-learn and pandas."""
+    """Do the same with scikit-learn and pandas."""
     path = _stream_table(Path(folder), rows)
     program = f"from bench.suites.commands import predict_sklearn; predict_sklearn({folder!r}, {str(path)!r})"
     _, facts = _measured("-c", program, module=None)
@@ -295,7 +295,7 @@ def load_big(folder: str, quick: bool, n_threads: int) -> dict[str, Any]:
 
 
 def _measured(*arguments: str, module: str | None = "taxolearn.cli") -> tuple[str, dict[str, Any]]:
-    """Output, seconds and peak memory of a Python program."""
+    """Run a Python program; return its output, seconds and peak memory."""
     begin = time.perf_counter()
     start = [sys.executable, *(("-m", module) if module else ()), *arguments]
     with subprocess.Popen(start, stdout=subprocess.PIPE, text=True) as process:

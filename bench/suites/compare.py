@@ -62,10 +62,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Where the median of what the values are drawn from lies, with the confidence: two of the values in their order.
+    """The two values between which the median of their distribution lies, with probability ``CONFIDENCE`` or more.
 
-    It is below the least of n values with probability 2^-n, and below the k-th by the binomial law. Fewer than six
-    values give less confidence: then it is from the least to the largest.
+    The median is below the least of n values with probability 2^-n, and below the k-th by the binomial law. Fewer than
+    six values give less confidence: then these are the least and the largest.
     """
     n, skipped = len(values), 0
     outside = 2 * 0.5**n
@@ -88,7 +88,7 @@ def verdict(ratios: Sequence[float]) -> str:
 
 
 class Asked(Protocol):
-    """Something that runs its case once when it is asked."""
+    """An object that runs its case once when asked."""
 
     def ask(self) -> dict[str, Any]:
         """Seconds, processor seconds and answer."""
@@ -156,7 +156,7 @@ def take_turns(base: Asked, head: Asked, repeats: int, clock: str = "wall") -> d
 
 
 def believed(base: Asked, head: Asked, repeats: int, clock: str = "wall") -> dict[str, Any]:
-    """The outcome of turns; where head is slower, of twice as many more."""
+    """Return the outcome of the turns or, where head is slower, that of twice as many more."""
     outcome = take_turns(base, head, repeats, clock)
     return take_turns(base, head, 2 * repeats, clock) if outcome["verdict"] == "slower" else outcome
 
@@ -172,7 +172,7 @@ def _run_case(
 
 
 def _inputs(data: str, quick: bool) -> Inputs:
-    """The data set, a part of it where this is only a trial; labels and nodes are strings."""
+    """Load the data set, or a part of it for a mere trial; labels and nodes are strings."""
     if data == "text":
         return made_up(quick)
     if data == "satimage":

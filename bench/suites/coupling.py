@@ -64,7 +64,7 @@ def _turns(
     seconds_of: Callable[[FitResult], float],
     repeats: int,
 ) -> list[dict[str, Any]]:
-    """Rows of fits that take turns."""
+    """Let fits take turns, and return their rows."""
     rounds = [{model: fit() for model, fit in fits.items()} for _ in range(repeats)]
     seconds = {model: [seconds_of(of[model]) for of in rounds] for model in fits}
     return [
@@ -103,7 +103,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> list[Result]:
-    """Ratios of seconds, medians over rounds."""
+    """Time products and fits, flat and with the tree."""
     result = Result.of(
         options,
         title="Cost of the tree: kernel products and whole fits",

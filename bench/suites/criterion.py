@@ -78,7 +78,7 @@ class Problem:
     options: dict[str, Any] = field(default_factory=dict)
 
     def model(self, n_threads: int) -> KernelLogisticClassifier:
-        """With the folds that everybody has."""
+        """The estimator, with the folds that all share."""
         return KernelLogisticClassifier(
             self.kernel,
             taxonomy=self.taxonomy,
@@ -273,7 +273,7 @@ def measure_ours(repeats: int, quick: bool, n_threads: int) -> dict[str, Any]:
         return evaluation.converged and max(errors.values()) <= AGREEMENT
 
     def loosest() -> float:
-        """That and all below agree, lest it is by chance."""
+        """Find the loosest tolerance that agrees together with all tighter ones, so that it is not by chance."""
         good = list(takewhile(lambda tol: is_good(objective.evaluate(theta, tol)), reversed(_OUR_TOLERANCES)))
         if not good:
             raise RuntimeError(f"even a tolerance of {_OUR_TOLERANCES[-1]:g} does not agree with the reference")
@@ -349,9 +349,9 @@ Errors = Callable[[Tolerances], dict[str, float]]
 
 
 def _loosest(errors: Errors) -> Tolerances:
-    """First the loosest fits with accurate systems, then the loosest systems for these fits.
+    """Find the loosest fits with accurate systems, then the loosest systems for these fits.
 
-    Where rounding keeps everything from agreeing, the tightest.
+    If rounding keeps all of them from agreeing, take the tightest.
     """
     tight = _SYSTEM_TOLERANCES[-1]
     fit = next(
@@ -362,7 +362,7 @@ def _loosest(errors: Errors) -> Tolerances:
 
 
 def _tightened(errors: Errors, given: Tolerances) -> Tolerances:
-    """With systems just accurate enough."""
+    """Tighten the systems until they are accurate enough."""
     for system in _SYSTEM_TOLERANCES:
         if system <= given.system and errors(Tolerances(given.fit, system))["gradient_error"] <= AGREEMENT:
             return Tolerances(given.fit, system)
@@ -377,7 +377,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> list[Result]:
-    """The parts that are asked for."""
+    """Run the parts that are asked for."""
     result = Result.of(
         options,
         title="Cost of the cross-validated criterion with its gradient",

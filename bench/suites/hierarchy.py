@@ -75,7 +75,7 @@ Grid = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 def _choose(data: TreeData, tree: bool, grid: Grid, n_threads: int) -> Choice:
-    """The choice of the highest held-out log likelihood."""
+    """Find the choice with the highest held-out log likelihood."""
     held_out, rest = held_out_fifth(data.X.shape[0])
 
     def loss(choice: Choice) -> float:
@@ -97,7 +97,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> list[Result]:
-    """Flat and tree on each data set."""
+    """Choose and fit flat and hierarchical models on each data set."""
     result = Result.of(
         options,
         title="Flat and hierarchical models",

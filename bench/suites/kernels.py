@@ -1,4 +1,4 @@
-"""One RBF kernel on satimage and USPS, our models and those that a user would else pick."""
+"""One RBF kernel on satimage and USPS, our models and those that a user might pick instead."""
 
 import statistics
 from argparse import ArgumentParser, Namespace
@@ -104,13 +104,13 @@ def _compare(data: str, values: Values, options: Namespace) -> list[dict[str, An
 
 
 def _check(name: str, attempt: dict[str, Any]) -> None:
-    """Ours must not fail; that others do is a result."""
+    """Stop if ours fails; a failure of another library is a result."""
     if name.startswith("taxolearn") and attempt["status"] != "converged":
         raise RuntimeError(f"{name}: {attempt['status']}")
 
 
 def _summary(attempts: list[dict[str, Any]]) -> dict[str, Any]:
-    """The last attempt with medians of its times and memory."""
+    """Return the last attempt, with medians of times and memory."""
     row = dict(attempts[-1])
     for key in ("seconds", "predict_seconds", "all_seconds", "megabytes"):
         if row.get(key) is not None:

@@ -1,7 +1,7 @@
 """Which classes go together, learned from data, beside the flat model and the given tree.
 
-All models are linear and learn their variances by cross-validation on the same folds. "Learned" ones see no tree: they
-share so many functions of all classes, with loadings that are learned with the variances.
+All models are linear and learn their variances by cross-validation on the same folds. "Learned" ones see no tree:
+their classes share a few functions, with loadings that are learned together with the variances.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Products with symmetric matrices, our packed store, full squares, BLAS on one triangle."""
+"""Products with symmetric matrices: our packed store, full squares, and BLAS on one triangle."""
 
 import gc
 from argparse import ArgumentParser, Namespace
@@ -95,7 +95,7 @@ def _kernels(count: int) -> list[RBF]:
 
 
 def _rows(n: int) -> npt.NDArray[np.float64]:
-    """Exact in single precision, so that all compute the same kernels."""
+    """Random rows, exact in single precision, so that all compute the same kernels."""
     return np.random.default_rng(0).standard_normal((n, _FEATURES)).astype(np.float32).astype(np.float64)
 
 
@@ -127,7 +127,7 @@ def _squares(n: int, kernels: int, precision: str) -> list[Matrix]:
 
 
 def growth(kind: str, n: int, kernels: int, precision: str, n_threads: int) -> dict[str, Any]:
-    """By how many MB the resident memory of this process grows when it makes a store."""
+    """Measure by how many MB the resident memory of this process grows when it makes a store."""
     small: Any = _store(64, 1, precision, n_threads) if kind == "packed" else _squares(64, 1, precision)
     gc.collect()
     before = memory.resident("VmRSS")

@@ -109,7 +109,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> list[Result]:
-    """On each data set all labels once, then both ways at each share."""
+    """Fit each data set with all labels, then every way at each share."""
     result = Result.of(
         options,
         title="Labels replaced by their parents: kept, dropped, and never replaced",

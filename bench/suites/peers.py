@@ -106,11 +106,11 @@ class Competitor:
         self._answer: Any = None
 
     def warm_up(self) -> None:
-        """Load and compile what only a fit does, by one that stops at once."""
+        """Load and compile what only a fit needs, by a fit that stops at once."""
         self._solver.fit(_AT_ONCE)
 
     def tolerances(self) -> list[float]:
-        """Those to try, from loose to tight."""
+        """The tolerances to try, from loose to tight."""
         return list(self._solver.tolerances)
 
     def fit(self, tol: float) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _calibrated(contest: Contest, library: str, gap: float, limit: float | None)
 
 
 def _rounds(contest: Contest, tolerances: dict[str, float], limits: Limits) -> dict[str, Any]:
-    """Timed fits in turns: facts by library."""
+    """Time fits in turns; return facts by library."""
     answers: dict[str, list[dict[str, Any]]] = {library: [] for library in tolerances}
     failed: dict[str, dict[str, Any]] = {}
     for _ in range(limits.repeats):
@@ -293,7 +293,7 @@ def _row(
 
 
 def run(options: Namespace) -> list[Result]:
-    """All problems at all of their variances."""
+    """Compare the libraries on all problems, at all of their variances."""
     environments = setup(options.folder)
     python = environments.most
     limits = Limits(options.patience, options.least_limit, options.most_limit, options.repeats, options.enough)

@@ -67,7 +67,7 @@ def measure(method: str, seed: int, quick: bool, n_threads: int) -> dict[str, An
 
 
 def _sums(each: list[dict[str, Any]], classes: npt.NDArray[Any]) -> dict[str, Any]:
-    """Of the classifiers of one against rest."""
+    """Sum up the facts of the classifiers of one against the rest."""
     added = ("parameters", "evaluations", "failures", "learning_seconds", "learning_products", "final_seconds")
     states = {name: sorted({facts[name] for facts in each}) for name in ("learning_status", "status")}
     learned = {
@@ -89,7 +89,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> list[Result]:
-    """All methods on every partition, one partition after another."""
+    """Run all methods on every partition, one partition after another."""
     result = Result.of(
         options,
         title="satimage: kernels learned by cross-validation",

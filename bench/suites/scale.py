@@ -122,7 +122,7 @@ def exponent(points: Sequence[tuple[float, float]]) -> float | None:
 
 
 def exponents(points: Sequence[tuple[float, float]]) -> str | None:
-    """Exponents over all points and, where these are not all, over those of the upper decade, to be read."""
+    """Format the exponent over all points and, unless that holds all of them, over the upper decade."""
     of_all = exponent(points)
     if of_all is None:
         return None
@@ -249,7 +249,7 @@ def _with_exponents(problem: str, library: str, points: Points) -> Points:
 def _largest(
     family: str, method: str, budget: float, probes: Sequence[int], measure: Measure, quick: bool
 ) -> dict[str, Any]:
-    """The fit that fills the memory, after those that tell how large it is."""
+    """Run the fit that fills the memory, after those that show how large it may be."""
     classes = LARGEST_CLASSES // 10 if quick else LARGEST_CLASSES
     problem: dict[str, Any] = {"family": family} | _base(family, quick)
     problem |= {"classes": classes, "nodes": round(NODES_PER_CLASS * classes)}
@@ -269,7 +269,7 @@ def _largest(
 
 
 def levels(classes: int, nodes: int) -> list[int]:
-    """Sizes of the levels of a tree with so many nodes: as many as classes on each, the rest on the first."""
+    """Sizes of the levels of a tree: as many nodes as classes on each, and the rest on the first."""
     full, rest = divmod(nodes, classes)
     return [rest] * (rest > 0) + [classes] * full
 
@@ -305,7 +305,7 @@ def _fit(
 
 
 def _start_measuring(n_threads: int) -> float | None:
-    """Have what the first fit loads in memory, and what is free handed back, before its peak starts anew."""
+    """Load what a first fit loads and hand free memory back, then reset the peak."""
     KernelLogisticClassifier(tuning=None, n_threads=n_threads).fit(np.eye(5), np.arange(5))
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

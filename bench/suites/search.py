@@ -110,7 +110,7 @@ class Contest:
         return model.set_params(taxonomy=self.data.taxonomy, coupling=Tree("subtree", variances=variances))
 
     def test_loss(self, model: Any) -> float:
-        """After a fit to all rows."""
+        """Log loss on the test rows after a fit to all training rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted = clone(model).fit(self.data.X, self.data.y)
@@ -256,7 +256,7 @@ def measure(problem: str, search: str, limit: float, quick: bool, n_threads: int
 
 
 def _spread(variances: list[float], count: int) -> list[float]:
-    """One for all, where there is one."""
+    """Repeat a single variance for all groups."""
     return variances if len(variances) == count else variances * count
 
 
@@ -277,7 +277,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> list[Result]:
-    """All searches on every problem."""
+    """Run all searches on every problem."""
     result = Result.of(
         options,
         title="Lowest log loss against time",
@@ -303,7 +303,7 @@ def run(options: Namespace) -> list[Result]:
 
 
 def _compare(rows: list[dict[str, Any]]) -> None:
-    """At equal time and at equal loss."""
+    """Compare the searches at equal time and at equal loss."""
     ours = next((row for row in rows if row["library"] == _OURS and "trace" in row), None)
     if ours is None:
         return

@@ -14,6 +14,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> list[Result]:
-    """Make them, unless they are there; there is no result."""
+    """Make the environments, unless they are there; there is no result."""
     environments.setup(options.folder)
     return []

@@ -175,7 +175,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> list[Result]:
-    """On each data set the grids, then the learned models."""
+    """Run the grids, then the learned models, on each data set."""
     result = Result.of(
         options,
         title="Variances learned by cross-validation: flat and hierarchical models",

@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> list[Result]:
-    """A run per seed, and how far apart they come out."""
+    """Run once per seed, and report how far apart the runs come out."""
     result = Result.of(
         options,
         title="USPS: own kernels learned on 2,000 rows",

@@ -1,4 +1,4 @@
-"""Decisions: from probabilities to the answer whose expected loss is least.
+"""Decisions: from probabilities to the answer with the least expected loss.
 
 The functions take the probabilities of any classifier. ``KernelLogisticClassifier.decide`` is a shortcut to ``decide``.
 """

@@ -1,4 +1,4 @@
-"""Cross-validation, by the name that it has in scikit-learn."""
+"""Cross-validation, under the name that scikit-learn has for it."""
 
 from taxolearn.tuning import CrossValidationObjective, Evaluation, LearningResult
 

@@ -121,7 +121,7 @@ def _histogram(named: Mapping[Any, ReliabilityCurve], ax: Any) -> None:
 def _cut(ax: Any, heights: Sequence[float]) -> list[Any]:
     """Cut new axes from the bottom of the given ones, in a way that layouts understand if there is a grid.
 
-    The first of the heights is that of the part that is left.
+    The first height is that of the part that remains.
     """
     spec = ax.get_subplotspec()
     if spec is not None:
@@ -380,7 +380,7 @@ def _numbers(values: Any) -> tuple[list[Any], Any]:
 
 
 def _error_lengths(errors: Mapping[Any, Any] | None, names: Sequence[Any]) -> Any:
-    """Lengths below and above each number, shape (2, n)."""
+    """Return the lengths of the error bars below and above each number, shape (2, n)."""
     lengths = np.zeros((2, len(names)))
     for name, error in (errors or {}).items():
         if name not in names:
@@ -404,7 +404,7 @@ def _marked(highlight: Any, names: Sequence[Any]) -> list[Any]:
 
 
 def _named(given: Any, kind: type, argument: str) -> dict[Any, Any]:
-    """The curves by name; a single one without has the name None."""
+    """Return the curves by name; a single curve without a name has the name None."""
     if isinstance(given, kind):
         return {None: given}
     if not isinstance(given, Mapping) or not given:

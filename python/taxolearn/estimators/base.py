@@ -42,7 +42,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     def set_params(self, **params: Any) -> Any:
         """Set parameters of the model; those of its parts as ``kernel__variance`` or ``tuning__folds``.
 
-        A part gets replaced by one with the new parameters, so that models never share what is changed. A part that is
+        A part is replaced by one with the new parameters, so that models never share what is changed. A part that is
         given by its short name, like ``tuning="cv"``, becomes the value that this means.
         """
         nested: dict[str, dict[str, Any]] = {}
@@ -154,7 +154,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         coef = getattr(self, "coef_", None)
         if coef is None:
-            raise ValueError("explain needs a linear model: weights of features are what it tells")
+            raise ValueError("explain needs a linear model, since it shows weights of features")
         X = check_inputs(self, X, reset=False)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         u = self._output(X, "predictor")

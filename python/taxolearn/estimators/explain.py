@@ -54,7 +54,7 @@ def explain_rows(
     top: int = 10,
     feature_names: Sequence[Any] | None = None,
 ) -> list[list[NodeExplanation]]:
-    """Explanations of the rows: for each, one of every node on the path.
+    """Explain the rows: for each row, every node on the path.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class _Children:
 
 
 def _row_of(X: Any, row: int) -> tuple[npt.NDArray[np.intp], Floats]:
-    """Features that are not zero, and their values."""
+    """Return the features that are not zero, and their values."""
     if sp.issparse(X):
         part = slice(X.indptr[row], X.indptr[row + 1])
         return X.indices[part].astype(np.intp), X.data[part].astype(np.float64)

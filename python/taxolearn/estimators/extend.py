@@ -1,4 +1,4 @@
-"""Classes that come to the tree after the fit: what the model knows of them without an example.
+"""Classes that join the tree after the fit: what the model knows of them without an example.
 
 Under the tree the function of a class is the sum of those of the nodes on its path. Of a new leaf nothing is known, so
 its own function is zero, the mean of its prior, and its sum is that of the lowest node above it that the model has.
@@ -28,7 +28,7 @@ _LEAST_VARIANCE = 1e-12  # relative to the largest: what stands for groups that 
 
 
 def _node_variances(model: Any, taxonomy: Any) -> Floats:
-    """Of the functions of the nodes of a fitted model, relative to its kernel; errors tell what does not go."""
+    """Find the variances of the nodes of a fitted model, relative to its kernel; refuse models that cannot grow."""
     if not isinstance(taxonomy, Taxonomy):
         raise TypeError(f"taxonomy must be a taxolearn.Taxonomy, got {type(taxonomy).__name__}")
     coupling = as_coupling(model.coupling, model.taxonomy_)
@@ -159,7 +159,7 @@ def _compare(old: Taxonomy, new: Taxonomy) -> _Growth:
 def extend_functions(model: Any, functions: ClassFunctions, new: Any) -> tuple[ClassFunctions, npt.NDArray[Any]]:
     """The functions of a fitted model for the classes of a larger tree, and these classes, sorted.
 
-    A leaf that has come has the function of the node above it, and no intercept, which is the mean of all. Leaves below
+    A new leaf has the function of the node above it and the intercept zero, the mean of all. Leaves below
     one that was a class share its probability evenly.
     """
     variances = _node_variances(model, new)

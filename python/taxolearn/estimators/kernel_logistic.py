@@ -131,7 +131,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         ``taxolearn.plotting.learning_trace`` draws it.
     em_result_ : ExpectationResult or None
         How rows that allow several classes were dealt with: the bound after each round, rounds and products in all. The
-        last round is the fit that ``result_`` tells of.
+        last round is the fit that ``result_`` describes.
     n_iter_ : int
         Iterations of the solver.
     n_features_in_ : int
@@ -294,7 +294,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         return ClassFactors(loadings, self.classes_)
 
     def _start(self, classes: npt.NDArray[Any], n_features: int) -> ClassFunctions | None:
-        """Functions of the last fit, if they fit the new problem."""
+        """Return the functions of the last fit, if they suit the new problem."""
         if not hasattr(self, "classes_") or not np.array_equal(self.classes_, classes):
             return None
         functions = class_functions(self)
@@ -303,7 +303,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
     def _point(
         self, problem: Problem, settings: _core.FitSettings, products: _core.KernelSettings
     ) -> npt.NDArray[np.float64] | None:
-        """Where to begin after an earlier fit of mostly the same rows."""
+        """Find where to begin after an earlier fit of mostly the same rows."""
         last = getattr(self, "_last_point", None)
         return None if last is None else transfer(last, problem, chosen_space(problem, settings, products))
 
@@ -346,7 +346,7 @@ def set_class_functions(model: Any, functions: ClassFunctions) -> None:
 
 
 def class_functions(model: Any) -> ClassFunctions:
-    """The functions of a fitted model, from its attributes, which users may have changed."""
+    """Collect the functions of a fitted model from its attributes, which users may have changed."""
     if hasattr(model, "coef_"):
         return LinearFunctions(model.coef_, model.intercept_)
     functions: ClassFunctions = model._kernel_functions.with_intercept(model.intercept_)
@@ -354,7 +354,7 @@ def class_functions(model: Any) -> ClassFunctions:
 
 
 def undecided(classes: list[Any]) -> str:
-    """What to say of classes that no row tells apart."""
+    """Word the warning about classes that no row tells apart."""
     listed = ", ".join(map(repr, classes[:3])) + (", ..." if len(classes) > 3 else "")
     return (
         f"y: rows allow {listed} together only, never one of them alone, so the model cannot tell these classes apart. "
@@ -363,7 +363,7 @@ def undecided(classes: list[Any]) -> str:
 
 
 def unconverged(model: Any) -> Iterator[str]:
-    """What a fitted model fell short of, and what to do about it."""
+    """Say what a fitted model fell short of, and what to do about it."""
     if model.em_result_ is not None and model.em_result_.status == "max_rounds":
         labels = as_labels(model.labels)
         yield (

@@ -66,7 +66,7 @@ def prune(model: Any, share: float) -> Any:
 
 
 def _without_smallest(coef: Any, share: float) -> Any:
-    """The weights, by features, each either as it is beside the median of its feature or left out."""
+    """Subtract the median of each feature from its weights, and leave the smallest out."""
     weights = coef.T.toarray() if sp.issparse(coef) else np.array(coef.T)
     if not sp.issparse(coef):
         weights -= np.median(weights, axis=1, keepdims=True)

@@ -47,8 +47,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     """Sparse features of texts and numbers in a table.
 
     Texts become tf-idf weights of words and, where they are short, of sequences of characters, by scikit-learn's
-    ``TfidfVectorizer`` with sublinear term frequencies; each kind has length 1 in every row. Numbers are divided by
-    their standard deviation, after their mean was subtracted; a missing one counts as the mean.
+    ``TfidfVectorizer`` with sublinear term frequencies; each kind has length 1 in every row. The mean of
+    numbers is subtracted before they are divided by their standard deviation; a missing one counts as the mean.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def _column(X: Any, name: str) -> list[Any]:
 
 
 def _as_text(value: Any, name: str, row: int) -> str:
-    """The value, if it is a text; nothing and NaN are empty texts."""
+    """Return the value if it is a text; nothing and NaN are empty texts."""
     if isinstance(value, str):
         return value
     if value is None or (isinstance(value, float) and np.isnan(value)):

@@ -84,7 +84,7 @@ class ReliabilityCurve(NamedTuple):
 
     @property
     def calibration_error(self) -> float:
-        """Mean distance of frequency and confidence, weighted by the bins."""
+        """Mean distance between frequency and confidence, weighted by the bins."""
         return float(np.average(np.abs(self.frequency - self.confidence), weights=self.weight))
 
 
@@ -99,7 +99,7 @@ class _Predictions(NamedTuple):
 def error_reject_curve(
     y_true: Any, y_pred: Any, confidence: Any, *, taxonomy: Taxonomy | None = None, sample_weight: Any = None
 ) -> ErrorRejectCurve:
-    """How the error falls when the least confident items are left to somebody else.
+    """Compute how the error falls when the least confident items are left to somebody else.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def reliability_curve(
     strategy: str = "uniform",
     sample_weight: Any = None,
 ) -> ReliabilityCurve:
-    """How often predictions of each probability come true.
+    """Compute how often predictions of each probability come true.
 
     By default the predictions are the most probable class of each item and its probability. ``labels`` and ``pairs``
     choose others: the probabilities of certain classes or, with a taxonomy, of nodes, which are the sums over the
@@ -212,7 +212,7 @@ def reliability_curve(
 def reliability_of_answers(
     confidence: Any, correct: Any, *, n_bins: int = N_BINS, strategy: str = "uniform", sample_weight: Any = None
 ) -> ReliabilityCurve:
-    """How often answers of each confidence are right: :func:`reliability_curve` where only the answers were kept.
+    """Compute how often answers of each confidence are right, where :func:`reliability_curve` lacks the other classes.
 
     Parameters
     ----------
@@ -304,9 +304,9 @@ def _chosen(
     taxonomy: Taxonomy | None,
     n: int,
 ) -> tuple[IntArray | None, IntArray, IntArray]:
-    """Rows that are looked at, and for each the ordered columns to sum over, from begin to end.
+    """Find the rows to look at, and for each the ordered columns to sum over, from begin to end.
 
-    None takes the place of the rows if all of these columns are looked at in every row.
+    The rows are None if these columns are looked at in every row.
     """
     argument = "labels" if pairs is None else "pairs"
     if pairs is not None:
@@ -350,7 +350,7 @@ def _looked_at(
     begin: IntArray,
     end: IntArray,
 ) -> Iterator[_Predictions]:
-    """What is predicted for these rows in one piece, or for all rows in pieces of bounded size."""
+    """Yield what is predicted for these rows in one piece, or for all rows in pieces of bounded size."""
     first = true.rows * true.width
     keys = np.sort(first + _inverse(order)[true.keys - first])  # the true classes by their ordered columns
 

@@ -1,4 +1,4 @@
-"""Metrics that see how far apart two nodes of a taxonomy are."""
+"""Metrics that depend on how far apart two nodes of a taxonomy are."""
 
 from typing import Any, NamedTuple
 
@@ -312,7 +312,7 @@ def h_loss(
 
 
 def _nothing_wrong_above(different: IntArray, taxonomy: Taxonomy, *, parent_only: bool) -> npt.NDArray[np.bool_]:
-    """Which of the wrong (item, node) keys have no other wrong one above."""
+    """Find the wrong (item, node) keys that have no other wrong one above."""
     first = np.ones(len(different), dtype=bool)
     at = np.arange(len(different))
     rows, nodes = different - different % taxonomy.n_nodes, different % taxonomy.n_nodes

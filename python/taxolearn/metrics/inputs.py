@@ -90,7 +90,7 @@ class NodePair(NamedTuple):
 
 
 def contains(keys: IntArray, wanted: IntArray) -> npt.NDArray[np.bool_]:
-    """Which of the wanted keys are among the sorted ones."""
+    """Find which of the wanted keys are among the sorted ones."""
     if len(keys) == 0:
         return np.zeros(len(wanted), dtype=bool)
     found: npt.NDArray[np.bool_] = keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
@@ -103,7 +103,7 @@ def sums(places: npt.NDArray[Any], values: npt.NDArray[Any], length: int) -> Flo
 
 
 def read_labels(name: str, y: Any, *, mixed: bool = False) -> npt.NDArray[Any] | LabelSets:
-    """A label for each item as a typed array, or sets of labels if ``y`` is an indicator matrix.
+    """Read a label for each item as a typed array, or sets of labels if ``y`` is an indicator matrix.
 
     Strings and numbers together are refused, or with ``mixed`` kept apart in an object array. Integers fit into int64.
     """
@@ -165,7 +165,7 @@ def _too_large(name: str, labels: npt.NDArray[Any]) -> ValueError:
 
 
 def _typed(name: str, labels: npt.NDArray[Any], *, mixed: bool) -> npt.NDArray[Any]:
-    """Labels of an object array as strings or integers."""
+    """Turn the labels of an object array into strings or integers."""
     kinds = set(map(type, labels))
     strings = {kind for kind in kinds if issubclass(kind, str)}
     booleans = kinds & _BOOLEANS
@@ -216,7 +216,7 @@ def _sets_of_matrix(name: str, matrix: Any) -> LabelSets:
 
 
 def read_sets(y_true: Any, y_pred: Any) -> tuple[SetPair, npt.NDArray[Any] | None]:
-    """Truth and prediction as sets over the same labels; the labels themselves, or None for indicator matrices."""
+    """Read truth and prediction as sets over the same labels, and these labels, or None for indicator matrices."""
     true, predicted = read_labels("y_true", y_true), read_labels("y_pred", y_pred)
     if isinstance(true, LabelSets) and isinstance(predicted, LabelSets):
         if (true.n, true.width) != (predicted.n, predicted.width):
@@ -258,14 +258,14 @@ def _check_lengths(n_true: int, n_predicted: int) -> None:
 
 
 def read_taxonomy(taxonomy: Any) -> Taxonomy:
-    """Return the taxonomy, if it is one."""
+    """Return the taxonomy, or refuse what is none."""
     if not isinstance(taxonomy, Taxonomy):
         raise ValueError(f"taxonomy must be a taxolearn.Taxonomy, got {type(taxonomy).__name__}")
     return taxonomy
 
 
 def read_nodes(y_true: Any, y_pred: Any, taxonomy: Taxonomy, *, close: bool) -> NodePair | SetPair:
-    """Truth and prediction as node numbers if both have one label per item, else as sets of nodes without the root.
+    """Read truth and prediction as node numbers if both have one label per item, else as sets of nodes but the root.
 
     A label and an indicator of classes stand for whole paths. An indicator of nodes is taken as it stands, or with
     ``close`` gets the ancestors of its nodes.
@@ -314,7 +314,7 @@ def _node_sets(part: IntArray | LabelSets, taxonomy: Taxonomy, *, close: bool) -
 
 
 def read_weights(sample_weight: Any, n: int) -> FloatArray:
-    """Weights of the items, all one for None."""
+    """Read the weights of the items, all one for None."""
     if sample_weight is None:
         return np.ones(n)
     try:
@@ -334,13 +334,13 @@ def read_weights(sample_weight: Any, n: int) -> FloatArray:
 
 
 def average(values: npt.NDArray[Any], weights: FloatArray) -> float:
-    """Weighted mean in which items without weight do not count, whatever their value."""
+    """Compute a weighted mean in which items without weight do not count, whatever their value."""
     counted = weights > 0
     return float(np.average(values[counted], weights=weights[counted]))
 
 
 def read_classes(classes: Any) -> npt.NDArray[Any]:
-    """Names of the columns, each of them once."""
+    """Read the names of the columns, which must differ."""
     names = read_labels("classes", classes)
     if isinstance(names, LabelSets):
         raise ValueError("classes must be one-dimensional: the names of the columns of proba")
@@ -351,7 +351,7 @@ def read_classes(classes: Any) -> npt.NDArray[Any]:
 
 
 def read_scores(name: str, scores: Any, classes: npt.NDArray[Any], *, probabilities: bool = False) -> npt.NDArray[Any]:
-    """A number for each item and class, without NaN; with ``probabilities`` between 0 and 1."""
+    """Read a number for each item and class, without NaN; with ``probabilities``, between 0 and 1."""
     if sp.issparse(scores):
         raise ValueError(f"{name} is a sparse matrix; the score of every class is needed, as a dense array")
     try:
@@ -377,7 +377,7 @@ def read_scores(name: str, scores: Any, classes: npt.NDArray[Any], *, probabilit
 
 
 def read_confidence(confidence: Any) -> FloatArray:
-    """One number for each item, without NaN."""
+    """Read one number for each item, without NaN."""
     try:
         scores = np.asarray(confidence, dtype=np.float64)
     except (TypeError, ValueError):
@@ -397,7 +397,7 @@ def rounding(matrix: npt.NDArray[Any]) -> float:
 
 
 def class_columns(name: str, labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
-    """The column of each label."""
+    """Find the column of each label."""
     check_same_kind(name, labels, "classes", classes)
     if (labels.dtype.kind == "b") != (classes.dtype.kind == "b"):
         raise ValueError(
@@ -414,7 +414,7 @@ def class_columns(name: str, labels: npt.NDArray[Any], classes: npt.NDArray[Any]
 
 
 def read_truth(y_true: Any, classes: npt.NDArray[Any], scores: npt.NDArray[Any], argument: str = "proba") -> LabelSets:
-    """The true classes of each item as sets of columns."""
+    """Read the true classes of each item as sets of columns."""
     true = read_labels("y_true", y_true)
     if isinstance(true, LabelSets):
         if true.width != len(classes):
@@ -428,5 +428,5 @@ def read_truth(y_true: Any, classes: npt.NDArray[Any], scores: npt.NDArray[Any],
 
 
 def row_blocks(matrix: npt.NDArray[Any], columns: int = 0) -> Iterator[slice]:
-    """Yield slices of rows that hold a bounded number of entries each, also where rows get ``columns`` columns."""
+    """Yield slices of rows that hold a bounded number of entries each, even if rows are given ``columns`` columns."""
     yield from gen_batches(len(matrix), max(1, _BLOCK // max(columns, matrix.shape[1])))

@@ -1,4 +1,4 @@
-"""Metrics that see labels as right or wrong."""
+"""Metrics in which labels are just right or wrong."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def zero_one_loss(y_true: Any, y_pred: Any, *, taxonomy: Taxonomy | None = None,
 
 
 def wrong_items(y_true: Any, y_pred: Any, taxonomy: Taxonomy | None) -> npt.NDArray[np.bool_]:
-    """Items whose truth and prediction differ."""
+    """Find the items whose truth and prediction differ."""
     pair = read_sets(y_true, y_pred)[0] if taxonomy is None else read_nodes(y_true, y_pred, taxonomy, close=False)
     if isinstance(pair, NodePair):
         return np.asarray(pair.true != pair.predicted)
@@ -117,7 +117,7 @@ def f1(y_true: Any, y_pred: Any, *, average: str, labels: Any = None, sample_wei
 
 
 def _chosen_labels(labels: Any, names: npt.NDArray[Any] | None, width: int) -> tuple[IntArray, int]:
-    """Columns of the named labels that occur, and the number of all named."""
+    """Return the columns of the named labels that occur, and the number of all that are named."""
     wanted = read_labels("labels", labels)
     if isinstance(wanted, LabelSets):
         raise ValueError("labels must be one-dimensional")

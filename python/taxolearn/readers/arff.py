@@ -122,7 +122,7 @@ def read_arff(
 
 
 class _File:
-    """Lines of a file, and errors that say where in it they are."""
+    """Lines of a file, and errors that name the place."""
 
     def __init__(self, name: str, lines: list[str]) -> None:
         self.name = name
@@ -155,7 +155,7 @@ def _unquoted(text: str) -> str:
 
 
 def _read_header(file: _File) -> tuple[str, list[_Attribute], int]:
-    """Relation, attributes, and the line after @data."""
+    """Read relation and attributes, and find the line after @data."""
     relation, attributes = "", []
     texts: dict[str, int] = {}  # the lines of text attributes
     for number, raw in enumerate(file.lines):
@@ -213,7 +213,7 @@ def _find_target(file: _File, attributes: Sequence[_Attribute], first: int) -> i
 def _read_hierarchy(
     file: _File, attribute: _Attribute, hierarchy: str
 ) -> tuple[list[str], list[tuple[str, str]], bool]:
-    """Classes, edges, and whether they are written as pairs."""
+    """Read classes and edges, and whether they are written as pairs."""
     column = file.lines[attribute.line].find(attribute.text) if attribute.text else 0
     entries = []
     for entry in attribute.text.split(","):
@@ -251,7 +251,7 @@ def _read_hierarchy(
 
 
 def _fields(file: _File, number: int, text: str, column: int) -> list[tuple[str, bool, int]]:
-    """Fields between commas: text, whether quoted, and column."""
+    """Split a line at commas: text, whether it is quoted, and column."""
     found, at = [], 0
     while True:
         match = _FIELD.match(text, at)

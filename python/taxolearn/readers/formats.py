@@ -52,13 +52,13 @@ LINES = tuple(name for name, form in FORMATS.items() if form.is_lines)
 
 
 def format_of(path: str) -> str | None:
-    """The format that the ending of a file's name tells, None if it tells nothing."""
+    """Find the format by the ending of a file name; None if the ending is unknown."""
     path = path.lower().removesuffix(".gz")
     return next((name for name, form in FORMATS.items() if path.endswith(form.endings or ("\0",))), None)
 
 
 def read_matrix(source: Source, name: str, n_features: int | None = None) -> LabelledData:
-    """Inputs and labels of a file in one of the formats of ``MATRICES``."""
+    """Read inputs and labels from a file in one of the formats of ``MATRICES``."""
     read = FORMATS[name].read
     if read is None:
         raise ValueError(f"the format is {name!r}, expected one of {', '.join(MATRICES)}")

@@ -102,7 +102,7 @@ def _text(form: npt.NDArray[Any]) -> str:
 
 
 def _matrix(name: str, before: str, arrays: dict[str, npt.NDArray[Any]], n_features: int | None) -> sp.csr_array:
-    """The matrix of three arrays that may come from anywhere."""
+    """Make a matrix of three arrays that may come from anywhere."""
 
     def require(condition: object, key: str, expected: str, found: object) -> None:
         if not condition:

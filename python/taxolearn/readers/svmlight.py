@@ -57,7 +57,7 @@ def read_svmlight(
 ) -> SvmlightData:
     """Read lines of the form ``label id:value id:value ... # comment``.
 
-    Ids need not be sorted; they are in the result. Blank lines and comments are passed over. A row may have no
+    Ids need not be sorted; the result is. Blank lines and comments are passed over. A row may have no
     features. A value 0 is kept as a stored entry.
 
     Parameters

@@ -19,7 +19,7 @@ REJECTED = 0.1  # share of the least sure rows that are set aside
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """What scores need to know about rows: a few numbers for each, however many classes there are.
+    """What scores need to know about rows: a few numbers per row, however many classes there are.
 
     Attributes
     ----------
