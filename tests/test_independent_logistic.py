@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from taxolearn import Taxonomy, _core
-from taxolearn.couplings.base import ClassCoupling, make_coupling
+from taxolearn.couplings.coupling import ClassCoupling, make_coupling
 from taxolearn.fitting.problem import Problem
 from taxolearn.fitting.run import fit_functions
 from taxolearn.kernels import RBF, Linear

@@ -3,8 +3,8 @@
 from importlib.metadata import version
 
 from taxolearn import datasets, decisions, features, kernels, metrics, model_selection
+from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.couplings.tree import Independent, Tree
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.prune import prune
 from taxolearn.files.models import load, read_report, save

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn import _core
-from taxolearn.couplings.base import as_coupling, make_coupling
+from taxolearn.couplings.coupling import as_coupling, make_coupling
 from taxolearn.couplings.factors import ClassFactors
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.extend import extend_functions

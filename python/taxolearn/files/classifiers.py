@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from taxolearn.couplings.base import ClassCoupling
+from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.files.codec import NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.container import ContentError

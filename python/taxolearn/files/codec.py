@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.couplings.tree import Independent, Tree
 from taxolearn.files.container import ContentError
 from taxolearn.fitting.solver import Solver
 from taxolearn.kernels.base import Kernel, Product, Sum

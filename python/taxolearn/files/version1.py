@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.couplings.tree import Independent, Tree
 from taxolearn.fitting.solver import Solver
 from taxolearn.kernels.inner_product import Linear
 from taxolearn.targets.labels import PartialLabels

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.couplings.base import ClassCoupling
+from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.kernels.base import Kernel
 from taxolearn.kernels.own import PerClass, PerGroup, PerNode
 from taxolearn.kernels.registry import as_kernel, start_kernel

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.couplings.base import ClassCoupling
+from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.kernels.base import Kernel
 
 __all__ = ["Hyperparameters"]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.linalg import eigh
 
 from taxolearn import _core
-from taxolearn.couplings.base import ClassCoupling
+from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.fitting.problem import Problem
 from taxolearn.fitting.run import fit_functions
 from taxolearn.kernels.assignment import assign_kernels

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from taxolearn import _core
-from taxolearn.couplings.base import make_coupling
+from taxolearn.couplings.coupling import make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.fitting.run import kernel_values
 from taxolearn.fitting.solver import as_solver

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn import _core
-from taxolearn.couplings.base import ClassCoupling, make_coupling
+from taxolearn.couplings.coupling import ClassCoupling, make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.kernels.assignment import ClassKernels, assign_kernels, from_mapping, function_names
 from taxolearn.kernels.base import Kernel
