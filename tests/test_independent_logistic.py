@@ -8,8 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from taxolearn import Taxonomy, _core
 from taxolearn.couplings.coupling import ClassCoupling, make_coupling
-from taxolearn.fitting.problem import Problem
-from taxolearn.fitting.run import fit_functions
+from taxolearn.fitting.fit import Problem, fit_functions
 from taxolearn.kernels import RBF, Linear
 from taxolearn.kernels.assignment import assign_kernels
 

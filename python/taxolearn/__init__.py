@@ -9,8 +9,7 @@ from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.prune import prune
 from taxolearn.files.models import load, read_report, save
 from taxolearn.fitting.expectation import ExpectationResult
-from taxolearn.fitting.problem import FitResult
-from taxolearn.fitting.solver import Solver
+from taxolearn.fitting.fit import FitResult, Solver
 from taxolearn.targets.labels import PartialLabels
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation

@@ -16,10 +16,8 @@ from taxolearn.couplings.factors import ClassFactors
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.extend import extend_functions
 from taxolearn.fitting.expectation import ExpectationResult, fit_expectation
+from taxolearn.fitting.fit import Problem, as_solver, chosen_space, fit_functions
 from taxolearn.fitting.functions import ClassFunctions, LinearFunctions
-from taxolearn.fitting.problem import Problem
-from taxolearn.fitting.run import chosen_space, fit_functions
-from taxolearn.fitting.solver import as_solver
 from taxolearn.fitting.warm_start import SolverPoint, transfer
 from taxolearn.kernels.assignment import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.progress import fit_progress, round_progress

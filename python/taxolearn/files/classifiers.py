@@ -14,8 +14,8 @@ from taxolearn.files.codec import NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.container import ContentError
 from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgrade_name, upgrade_parameters
 from taxolearn.fitting.expectation import ExpectationResult
+from taxolearn.fitting.fit import FitResult
 from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
-from taxolearn.fitting.problem import FitResult
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.result import Evaluation, LearningResult
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.files.container import ContentError
-from taxolearn.fitting.solver import Solver
+from taxolearn.fitting.fit import Solver
 from taxolearn.kernels.base import Kernel, Product, Sum
 from taxolearn.kernels.function import Function
 from taxolearn.kernels.own import PerClass, PerGroup, PerNode

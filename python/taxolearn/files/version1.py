@@ -4,7 +4,7 @@ from typing import Any
 
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.fitting.solver import Solver
+from taxolearn.fitting.fit import Solver
 from taxolearn.kernels.inner_product import Linear
 from taxolearn.targets.labels import PartialLabels
 from taxolearn.tuning.cross_validation import CrossValidation

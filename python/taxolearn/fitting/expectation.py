@@ -22,9 +22,8 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from taxolearn import _core
+from taxolearn.fitting.fit import Fit, Problem, fit_functions
 from taxolearn.fitting.functions import ClassFunctions
-from taxolearn.fitting.problem import Problem
-from taxolearn.fitting.run import Fit, fit_functions
 from taxolearn.progress import ProgressCallback
 from taxolearn.targets.base import AllowedSets, Targets
 

@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 from taxolearn import _core
 from taxolearn.couplings.coupling import make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.fitting.run import kernel_values
-from taxolearn.fitting.solver import as_solver
+from taxolearn.fitting.fit import as_solver, kernel_values
 from taxolearn.kernels.assignment import assign_kernels, start_kernels
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning
 from taxolearn.tuning.data import read_data
