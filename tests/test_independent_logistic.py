@@ -10,7 +10,7 @@ from taxolearn import Taxonomy, _core
 from taxolearn.couplings.coupling import ClassCoupling, make_coupling
 from taxolearn.fitting.fit import Problem, fit_functions
 from taxolearn.kernels import RBF, Linear
-from taxolearn.kernels.assignment import assign_kernels
+from taxolearn.kernels.argument import assign_kernels
 
 VARIANCE, INTERCEPT_VARIANCE = 2.0, 0.5
 

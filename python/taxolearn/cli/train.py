@@ -31,7 +31,7 @@ from taxolearn.cli.options import (
 from taxolearn.cli.output import Page, check_output, figure, size_text
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.models import DTYPES
-from taxolearn.kernels.registry import kernel_names, start_kernel
+from taxolearn.kernels.argument import kernel_names, start_kernel
 from taxolearn.readers.formats import TABLES
 from taxolearn.taxonomy.files import FORMATS as TAXONOMY_FORMATS
 

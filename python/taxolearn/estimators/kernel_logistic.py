@@ -19,7 +19,7 @@ from taxolearn.fitting.expectation import ExpectationResult, fit_expectation
 from taxolearn.fitting.fit import Problem, as_solver, chosen_space, fit_functions
 from taxolearn.fitting.functions import ClassFunctions, LinearFunctions
 from taxolearn.fitting.warm_start import SolverPoint, transfer
-from taxolearn.kernels.assignment import assign_kernels, reads_kernel_values, start_kernels
+from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.progress import fit_progress, round_progress
 from taxolearn.targets.labels import as_labels, label_targets, read_targets
 from taxolearn.targets.weights import row_weights

@@ -14,10 +14,9 @@ from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.files.container import ContentError
 from taxolearn.fitting.fit import Solver
+from taxolearn.kernels.argument import STORABLE, PerClass, PerGroup, PerNode
 from taxolearn.kernels.base import Kernel, Product, Sum
 from taxolearn.kernels.function import Function
-from taxolearn.kernels.own import PerClass, PerGroup, PerNode
-from taxolearn.kernels.registry import STORABLE
 from taxolearn.targets.labels import PartialLabels
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from taxolearn import _core
 from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
-from taxolearn.kernels.assignment import ClassKernels
+from taxolearn.kernels.argument import ClassKernels
 from taxolearn.kernels.base import Kernel
 from taxolearn.kernels.checks import check_positive_semidefinite
 from taxolearn.kernels.precomputed import Precomputed

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_X_y
 
-from taxolearn.kernels.assignment import reads_kernel_values
+from taxolearn.kernels.argument import reads_kernel_values
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.tuning.folds import make_folds

@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from taxolearn import _core
 from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.fitting.fit import Problem, fit_functions
-from taxolearn.kernels.assignment import assign_kernels
+from taxolearn.kernels.argument import assign_kernels
 from taxolearn.kernels.base import Kernel
 from taxolearn.tuning.data import TuningData
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
-from taxolearn.kernels.assignment import reads_kernel_values
+from taxolearn.kernels.argument import reads_kernel_values
 from taxolearn.progress import learning_progress
 from taxolearn.targets.base import Targets
 from taxolearn.tuning.cross_validation import CrossValidation

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.kernels.base import Kernel, Product, Sum
+from taxolearn.kernels.base import Kernel, Parameter, Product, Sum
 from taxolearn.kernels.inner_product import Polynomial
-from taxolearn.kernels.leaf import Leaf
-from taxolearn.kernels.parameters import DEFAULT_BOUNDS, Parameter, exact_log
+from taxolearn.kernels.leaf import DEFAULT_BOUNDS, Leaf, exact_log
 
 __all__ = ["LearnedKernel", "LearnedLoadings", "LearnedVariances", "NamedKernel", "Vector"]
 

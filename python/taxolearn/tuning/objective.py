@@ -13,7 +13,7 @@ from taxolearn import _core
 from taxolearn.couplings.coupling import make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.fitting.fit import as_solver, kernel_values
-from taxolearn.kernels.assignment import assign_kernels, start_kernels
+from taxolearn.kernels.argument import assign_kernels, start_kernels
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning
 from taxolearn.tuning.data import read_data
 from taxolearn.tuning.initial_loadings import confusion_loadings

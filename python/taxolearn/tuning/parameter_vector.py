@@ -10,10 +10,10 @@ import numpy.typing as npt
 from taxolearn import _core
 from taxolearn.couplings.coupling import ClassCoupling, make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.kernels.assignment import ClassKernels, assign_kernels, from_mapping, function_names
+from taxolearn.kernels.argument import ClassKernels, assign_kernels, from_mapping, function_names
 from taxolearn.kernels.base import Kernel
 from taxolearn.kernels.inner_product import Linear
-from taxolearn.kernels.parameters import exact_log
+from taxolearn.kernels.leaf import exact_log
 from taxolearn.taxonomy.build import group_names
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.hyperparameters import Hyperparameters
