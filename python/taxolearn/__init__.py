@@ -14,7 +14,7 @@ from taxolearn.targets.labels import PartialLabels
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.tuning.hyperparameters import Hyperparameters
-from taxolearn.tuning.result import LearningResult
+from taxolearn.tuning.search import LearningResult
 
 __all__ = [
     "CrossValidation",

@@ -17,7 +17,7 @@ from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult
 from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
 from taxolearn.tuning.hyperparameters import Hyperparameters
-from taxolearn.tuning.result import Evaluation, LearningResult
+from taxolearn.tuning.search import Evaluation, LearningResult
 
 __all__ = ["pack_classifier", "unpack_classifier", "unpack_hyperparameters"]
 

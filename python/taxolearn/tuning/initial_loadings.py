@@ -11,7 +11,7 @@ from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.fitting.fit import Problem, fit_functions
 from taxolearn.kernels.argument import assign_kernels
 from taxolearn.kernels.base import Kernel
-from taxolearn.tuning.data import TuningData
+from taxolearn.tuning.cross_validation import TuningData
 
 __all__ = ["confusion", "confusion_loadings", "leading_loadings"]
 

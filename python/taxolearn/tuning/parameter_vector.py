@@ -16,8 +16,8 @@ from taxolearn.kernels.inner_product import Linear
 from taxolearn.kernels.leaf import exact_log
 from taxolearn.taxonomy.build import group_names
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.tuning.hyperparameters import Hyperparameters
-from taxolearn.tuning.learned_parts import (
+from taxolearn.tuning.hyperparameters import (
+    Hyperparameters,
     LearnedKernel,
     LearnedLoadings,
     LearnedVariances,
