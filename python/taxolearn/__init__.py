@@ -10,7 +10,7 @@ from taxolearn.estimators.prune import prune
 from taxolearn.files.models import load, read_report, save
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult, Solver
-from taxolearn.targets.labels import PartialLabels
+from taxolearn.targets import PartialLabels
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.tuning.hyperparameters import Hyperparameters

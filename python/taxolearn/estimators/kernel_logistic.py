@@ -21,8 +21,7 @@ from taxolearn.fitting.functions import ClassFunctions, LinearFunctions
 from taxolearn.fitting.warm_start import SolverPoint, transfer
 from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.progress import fit_progress, round_progress
-from taxolearn.targets.labels import as_labels, label_targets, read_targets
-from taxolearn.targets.weights import row_weights
+from taxolearn.targets import as_labels, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import as_tuning
 from taxolearn.tuning.hyperparameters import Hyperparameters

@@ -17,7 +17,7 @@ from taxolearn.fitting.fit import Solver
 from taxolearn.kernels.argument import STORABLE, PerClass, PerGroup, PerNode
 from taxolearn.kernels.base import Kernel, Product, Sum
 from taxolearn.kernels.function import Function
-from taxolearn.targets.labels import PartialLabels
+from taxolearn.targets import PartialLabels
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 

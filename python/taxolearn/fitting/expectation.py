@@ -25,7 +25,7 @@ from taxolearn import _core
 from taxolearn.fitting.fit import Fit, Problem, fit_functions
 from taxolearn.fitting.functions import ClassFunctions
 from taxolearn.progress import ProgressCallback
-from taxolearn.targets.base import AllowedSets, Targets
+from taxolearn.targets import AllowedSets, Targets
 
 __all__ = ["ExpectationResult", "RoundCallback", "fit_expectation"]
 

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, check_X_y
 
 from taxolearn.kernels.argument import reads_kernel_values
+from taxolearn.targets import Targets, check_labels, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.validation import check_labels, check_number, check_weights, in_core_form
+from taxolearn.validation import check_number, in_core_form
 
 __all__ = ["CrossValidation", "TuningData", "as_tuning", "choose_rows", "make_folds", "read_data"]
 
@@ -143,18 +144,17 @@ def read_data(
         is_pairwise = reads_kernel_values(model.kernel)
         X, y = np.ascontiguousarray(X[np.ix_(rows, rows)]) if is_pairwise else X[rows], y[rows]
         sample_weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
-    seen, indices = check_labels(y, least=2 if taxonomy is None and classes is None else 1)
-    if taxonomy is not None:
-        taxonomy = taxonomy.with_classes(seen, argument="y")
-        known, places = taxonomy.classes, taxonomy.leaf_index(seen)
-    else:
-        known = seen if classes is None else np.unique(np.asarray(classes))
+    if taxonomy is None and classes is not None:
+        known = np.unique(np.asarray(classes))
+        seen, indices = check_labels(y, least=1)
         unknown = np.setdiff1d(seen, known)
         if len(unknown) > 0:
             raise ValueError(f"classes lacks labels that are in y: {unknown[:5].tolist()}")
-        places = np.searchsorted(known, seen)
-    weights = check_weights(sample_weight, model.class_weight, X, seen, indices, known.tolist())
-    return TuningData(X, places[indices].astype(np.int32), known, taxonomy, weights, rows)
+        targets = Targets(known, None, np.arange(len(known)), np.searchsorted(known, seen)[indices].astype(np.int32))
+    else:
+        targets = label_targets(y, taxonomy, "own")
+    weights = row_weights(targets, sample_weight, model.class_weight, X)
+    return TuningData(X, targets.labels, targets.in_core_order, targets.taxonomy, weights, rows)
 
 
 def choose_rows(

@@ -21,7 +21,7 @@ from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.fitting.fit import as_solver, kernel_values
 from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.progress import learning_progress
-from taxolearn.targets.base import Targets
+from taxolearn.targets import Targets
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning, read_data
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.initial_loadings import confusion_loadings
