@@ -19,12 +19,15 @@ import numpy as np
 
 from taxolearn import decisions
 from taxolearn.atomic import replaced
-from taxolearn.cli.errors import USAGE, CommandError, writing
-from taxolearn.cli.inputs import DataFile, read_batches, reading
-from taxolearn.cli.models import load_model
-from taxolearn.cli.options import (
+from taxolearn.cli.inputs import LINES, DataFile, format_of, read_batches, reading
+from taxolearn.cli.main import (
+    USAGE,
     Command,
+    CommandError,
+    Page,
+    check_output,
     chunk_option,
+    figure,
     fraction,
     json_option,
     model_argument,
@@ -32,9 +35,9 @@ from taxolearn.cli.options import (
     options_of,
     positive,
     threads_option,
+    writing,
 )
-from taxolearn.cli.output import Page, check_output, figure
-from taxolearn.readers.formats import LINES, format_of
+from taxolearn.cli.models import load_model
 
 __all__ = ["COMMAND", "PredictOptions", "run"]
 
