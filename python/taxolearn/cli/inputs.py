@@ -13,8 +13,8 @@ import numpy as np
 
 from taxolearn.cli.main import BAD_DATA, BAD_MODEL, SYSTEM, USAGE, CommandError, character, option
 from taxolearn.features.tables import CellError
+from taxolearn.raw_files import Source
 from taxolearn.readers.arff import read_arff
-from taxolearn.readers.byte_source import Source
 from taxolearn.readers.labelled import LabelledData
 from taxolearn.readers.npz import read_npz
 from taxolearn.readers.svmlight import read_lshtc, read_svmlight

@@ -18,7 +18,6 @@ from typing import IO, Any
 import numpy as np
 
 from taxolearn import decisions
-from taxolearn.atomic import replaced
 from taxolearn.cli.inputs import LINES, DataFile, format_of, read_batches, reading
 from taxolearn.cli.main import (
     USAGE,
@@ -38,6 +37,7 @@ from taxolearn.cli.main import (
     writing,
 )
 from taxolearn.cli.models import load_model
+from taxolearn.raw_files import replaced
 
 __all__ = ["COMMAND", "PredictOptions", "run"]
 

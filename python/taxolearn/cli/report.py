@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taxolearn.atomic import replaced
 from taxolearn.cli.inputs import Batch, DataFile, Schema, labels_like, read_batches, reading
 from taxolearn.cli.main import (
     Command,
@@ -23,6 +22,7 @@ from taxolearn.cli.main import (
     writing,
 )
 from taxolearn.cli.models import load_model, read_model_report
+from taxolearn.raw_files import replaced
 from taxolearn.report.findings import Rows, collect_findings
 from taxolearn.report.page import render
 

@@ -31,13 +31,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from taxolearn.atomic import replaced
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.fitting.fit import Solver
 from taxolearn.kernels.argument import STORABLE, PerClass, PerGroup, PerNode
 from taxolearn.kernels.base import Kernel, Product, Sum
 from taxolearn.kernels.function import Function
+from taxolearn.raw_files import replaced
 from taxolearn.targets import PartialLabels
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from taxolearn.readers.byte_source import read_text
+from taxolearn.raw_files import read_text
 from taxolearn.taxonomy.build import nodes_from_edges, nodes_from_paths
 from taxolearn.taxonomy.names import Name, Nodes, shown
 

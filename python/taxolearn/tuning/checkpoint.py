@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from taxolearn.atomic import remove_partial, replaced
+from taxolearn.raw_files import remove_partial, replaced
 
 __all__ = ["read_checkpoint", "record_type", "write_checkpoint"]
 
