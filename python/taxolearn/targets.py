@@ -273,7 +273,7 @@ def _nothing_known(entries: list[Any]) -> ValueError:
     )
 
 
-# -- Sets of labels ----------------------------------------------------------------------------------------------------
+# -- Sets of labels ---------------------------------------------------------------------------------------------------
 
 
 def _is_missing(entry: Any) -> bool:
@@ -399,7 +399,7 @@ def _collect(
     return labels, AllowedSets(np.array(rows, dtype=np.int64), np.array(of, dtype=np.int64), begin, flat), free
 
 
-# -- Probabilities -----------------------------------------------------------------------------------------------------
+# -- Probabilities ----------------------------------------------------------------------------------------------------
 
 
 def _read_probabilities(y: Any, taxonomy: Taxonomy | None) -> Targets:
@@ -465,7 +465,7 @@ def _check_probabilities(values: Floats) -> None:
     values[off] /= sums[off, None]
 
 
-# -- Weights -----------------------------------------------------------------------------------------------------------
+# -- Weights ----------------------------------------------------------------------------------------------------------
 
 
 def row_weights(

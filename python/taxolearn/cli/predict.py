@@ -230,7 +230,7 @@ def _writer(options: PredictOptions, names: list[str]) -> Iterator[Any]:
 
 
 def _output_format(path: str | None) -> str:
-    """The format that the name tells: CSV, if it has no ending."""
+    """The format by the ending of the name: CSV, if it has none."""
     if path is None or not Path(path).suffix:
         return "csv"
     kind = format_of(path)

@@ -334,7 +334,7 @@ def _fit(classifier: KernelLogisticClassifier, X: Any, labels: Any, options: Tra
     unknown = 0 if taxonomy is None else int(np.sum(np.asarray(labels) == taxonomy.names[0]))
     if unknown > 0:
         remarks.append(
-            f"{unknown} rows have the root of the tree for a label, which tells nothing: they have no influence"
+            f"{unknown} rows have the root of the tree for a label, which says nothing: they have no influence"
         )
     learned = classifier.cv_result_
     if learned is not None and learned.best is None:

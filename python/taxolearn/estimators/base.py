@@ -154,7 +154,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         coef = getattr(self, "coef_", None)
         if coef is None:
-            raise ValueError("explain needs a linear model: weights of features are what it tells")
+            raise ValueError("explain needs a linear model, whose features have weights")
         X = check_inputs(self, X, reset=False)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         u = self._output(X, "predictor")

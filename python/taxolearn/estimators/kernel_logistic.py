@@ -128,7 +128,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         ``taxolearn.plotting.learning_trace`` draws it.
     em_result_ : ExpectationResult or None
         How rows that allow several classes were dealt with: the bound after each round, rounds and products in all. The
-        last round is the fit that ``result_`` tells of.
+        last round is the fit that ``result_`` reports.
     n_iter_ : int
         Iterations of the solver.
     n_features_in_ : int

@@ -37,7 +37,7 @@ _RESULT_COLUMNS = ("value", "converged", "gap", "products", "seconds", "toleranc
 _NUMBER = (int, float, str, bool)
 
 
-# -- Classifiers -------------------------------------------------------------------------------------------------------
+# -- Classifiers ------------------------------------------------------------------------------------------------------
 
 
 def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any) -> Any:
@@ -176,7 +176,7 @@ def _unpack_learning(entry: Any, unpacker: Unpacker, version: int) -> LearningRe
     )
 
 
-# -- Functions of the classes ------------------------------------------------------------------------------------------
+# -- Functions of the classes -----------------------------------------------------------------------------------------
 
 
 def _pack_functions(functions: ClassFunctions, packer: Packer, dtype: Any) -> Any:
@@ -219,13 +219,13 @@ def _unpack_functions(entry: Any, unpacker: Unpacker, n_classes: int) -> ClassFu
     if kind == "sparse linear":
         sparse = unpacker.matrix(entry["weights"])
         if not sp.issparse(sparse) or sparse.shape[1] != n_classes:
-            raise ContentError("it has functions that cannot be")
+            raise ContentError("it has functions that do not fit together")
         return LinearFunctions(sparse.T, intercept)
     expansions = [_unpack_expansion(each, unpacker) for each in expect(entry["expansions"], list)]
     if kind == "matrix":
         (expansion,) = expansions
         if not expansion.kernel.is_precomputed or expansion.coefficients.shape[1] != n_classes:
-            raise ContentError("it has functions that cannot be")
+            raise ContentError("it has functions that do not fit together")
         return MatrixFunctions(expansions, intercept)
     if kind != "kernel":
         raise ContentError(f"it has functions of the unknown kind {kind!r}; a newer release may know them")
@@ -246,7 +246,7 @@ def _unpack_expansion(entry: Any, unpacker: Unpacker) -> Expansion:
     coefficients: NDArray[Any] = unpacker.array(entry["coefficients"], None if basis is None else basis.shape[0], None)
     functions = expect(unpacker.value(entry["functions"]), tuple)
     if len(functions) != coefficients.shape[1] or kernel.is_precomputed != (basis is None):
-        raise ContentError("it has functions that cannot be")
+        raise ContentError("it has functions that do not fit together")
     if basis is not None:
         kernel.check_features(basis.shape[1])
     return Expansion(kernel, basis, np.ascontiguousarray(coefficients, dtype=np.float64), functions)
@@ -266,11 +266,11 @@ def _check_kernel_functions(functions: KernelFunctions, n_classes: int) -> None:
         and np.array_equal(np.sort(functions.order), np.arange(n_classes))
     )
     if not is_valid:
-        raise ContentError("it has functions that cannot be")
+        raise ContentError("it has functions that do not fit together")
     functions.coupling.to_core()  # it checks the tree
 
 
-# -- Transformers ------------------------------------------------------------------------------------------------------
+# -- Transformers -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -441,5 +441,5 @@ def _plain(value: Any) -> Any:
     """A setting: a number, a text, None, or some of these."""
     parts = value if isinstance(value, (list, tuple)) else [value]
     if not all(part is None or isinstance(part, _NUMBER) for part in parts):
-        raise ContentError("it has a setting that cannot be")
+        raise ContentError("it has a setting that is no number or text")
     return value

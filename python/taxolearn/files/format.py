@@ -83,7 +83,7 @@ class NotStorableError(TypeError):
     """A value that has no place in a file."""
 
 
-# -- The file ----------------------------------------------------------------------------------------------------------
+# -- The file ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def _view(mapped: mmap.mmap, begin: int, size: int, dtype: Any, shape: Any, offs
     """An array inside the file."""
     sides = [offset, *shape]
     if dtype not in _DTYPES or not all(type(side) is int and 0 <= side <= size for side in sides) or len(sides) > 5:
-        raise ContentError("its header describes arrays that cannot be")
+        raise ContentError("its header describes arrays of an impossible type, shape or place")
     count = 1
     for side in shape:
         count *= side
@@ -247,7 +247,7 @@ def _checksums(mapped: mmap.mmap, begin: int, end: int) -> list[int]:
         return list(threads.map(lambda start: zlib.crc32(view[start : min(start + _CHUNK, end)]), starts))
 
 
-# -- Values in it ------------------------------------------------------------------------------------------------------
+# -- Values in it -----------------------------------------------------------------------------------------------------
 
 
 class Packer:

@@ -9,7 +9,7 @@ is not convex. For any distributions r_i over S_i it lies below the convex funct
     Q(f, r) = -sum_i w_i sum_c r_ic log pi_ic + |f|^2 / 2 - sum_i w_i H(r_i),
 
 and touches it where r_i are the responsibilities: the probabilities pi_i, restricted to S_i and renormalized. A round
-takes these from the model that there is, and lowers Q by a few iterations of the solver, from where it stopped in the
+takes these from the current model, and lowers Q by a few iterations of the solver, from where it stopped in the
 round before. So B never rises. The last round is a fit to the certified tolerance.
 """
 

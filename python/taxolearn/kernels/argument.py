@@ -53,7 +53,7 @@ _EXTREME = 1e100
 _ROUNDING = 1e-24  # share of the squared values
 _BLOCK = 2**22  # elements of X that are copied at once
 
-# -- Values that suit the data -----------------------------------------------------------------------------------------
+# -- Values that suit the data ----------------------------------------------------------------------------------------
 
 
 def _start_linear(X: Any) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _total_variance(X: Any) -> float:
     return variance if variance > _ROUNDING * _mean_square(X) else 0.0
 
 
-# -- Kernels by name ---------------------------------------------------------------------------------------------------
+# -- Kernels by name --------------------------------------------------------------------------------------------------
 
 # Kernels that can be given by name, each with a function from checked inputs to arguments that suit these.
 _KINDS: dict[str, tuple[type[Leaf], Callable[[Any], dict[str, Any]]]] = {
@@ -188,7 +188,7 @@ def _kind(value: str, name: str) -> tuple[type[Leaf], Callable[[Any], dict[str, 
     return _KINDS[value]
 
 
-# -- Kernels of their own ----------------------------------------------------------------------------------------------
+# -- Kernels of their own ---------------------------------------------------------------------------------------------
 
 
 def _checked(value: object, name: str) -> Kernel | str:
@@ -325,7 +325,7 @@ class PerGroup(_Own):
     _kind = ("group", "groups")
 
 
-# -- Which function has which kernel -----------------------------------------------------------------------------------
+# -- Which function has which kernel ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -71,12 +71,19 @@ class Kernel(Parametrized, ABC):
     ``get_params`` gives the arguments of the constructor, so ``model.set_params(kernel__variance=3.0)`` and a grid over
     ``kernel__length_scale`` work; the parts of a sum or product are numbered: ``kernel__0__variance``. As kernels do
     not change, the model then has another kernel, the one that ``kernel.with_params(variance=3.0)`` gives.
+
+    Attributes
+    ----------
+    is_native : bool
+        Whether the core evaluates it: true of all but those with a ``Function`` inside.
+    is_precomputed : bool
+        Whether the inputs are kernel matrices instead of features.
     """
 
     __array_ufunc__ = None  # numpy scalars leave ``number * kernel`` to us
 
-    is_native: bool = True  # whether the core evaluates it: true of all but those with a ``Function`` inside
-    is_precomputed: bool = False  # whether the inputs are kernel matrices instead of features
+    is_native: bool = True
+    is_precomputed: bool = False
 
     @abstractmethod
     def to_core(self) -> _core.Kernel:

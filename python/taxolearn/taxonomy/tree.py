@@ -232,7 +232,7 @@ class Taxonomy:
             - "json": nested ``{"name": ..., "children": [...]}``, or nested objects and lists such as
               ``{"animal": ["cat", "dog"], "plant": []}``. A single outermost key is the root.
 
-            By default the name's ending (.json, .nwk, .newick) or the first character tells JSON and Newick. Other
+            By default the name's ending (.json, .nwk, .newick) or the first character identifies JSON and Newick. Other
             files are read in each of the three ways that give a valid tree, where an adjacency list has to give each
             parent one line; if these trees differ, or there is none, ``format`` has to be given.
         encoding : str, default="utf-8"

@@ -215,7 +215,7 @@ class LearnedLoadings:
         """Put them into the vector, with ``held`` without their variance."""
         norm = float(np.linalg.norm(loadings))
         if norm == 0:
-            raise ValueError("B has zeros only, where nothing tells in which direction to learn; leave it out")
+            raise ValueError("B has zeros only, which gives no direction to learn in; leave it out")
         n_classes, rank = loadings.shape
         names = [f"coupling.B[{label}, {k}]" for label in labels for k in range(rank)]
         start = np.sqrt(loadings.size) / norm * loadings

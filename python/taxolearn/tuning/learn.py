@@ -67,7 +67,7 @@ class CrossValidationObjective:
     sample_weight : array of shape (n_samples,), default=None
         Weights of the rows, in fits as well as where they are held out.
     classes : array of labels, default=None
-        Classes of the model, where some of them are not in ``y`` and there is no taxonomy to tell.
+        Classes of the model, where some of them are not in ``y`` and there is no taxonomy that has them.
     strategy : {"auto", "stacked", "shuffled"}, default="auto"
         Whether the folds share products with the kernel matrix of all rows, or each works on its own rows.
 
@@ -85,7 +85,7 @@ class CrossValidationObjective:
     n_held_out : float
         Number of rows that are held out, counted by their weights.
     parameters : ParameterVector
-        ``parameters.table(theta)`` tells the values at a point.
+        ``parameters.table(theta)`` gives the values at a point.
     partitions : tuple of int32 arrays of shape (n_samples,)
         The fold in which each row is held out, or -1. Where ``tuning`` asks for a subset, of its rows.
 
@@ -144,7 +144,7 @@ class CrossValidationObjective:
         if isinstance(model.coupling, LearnedCoupling):
             rank = model.coupling.n_shared(len(in_order))
             given = make_coupling(taxonomy, model.coupling, in_order, np.ones((len(in_order), rank)))
-            assign_kernels(kernel, taxonomy, in_order, given)  # tells what does not go together
+            assign_kernels(kernel, taxonomy, in_order, given)  # raises an error for what does not go together
             if model.coupling.B is None:
                 loadings = confusion_loadings(
                     data, self.partitions[0], kernel, intercept_variance, self._products, rank, self._n_threads
