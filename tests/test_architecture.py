@@ -25,7 +25,7 @@ RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in fold
 PACKAGE = ROOT / "python" / "taxolearn"
 ROOM_RANKS = (
     ("_core",),
-    ("atomic", "progress", "validation"),
+    ("progress", "raw_files", "validation"),
     ("features", "readers"),
     ("taxonomy",),
     ("couplings", "datasets", "metrics", "targets"),

@@ -140,7 +140,7 @@ class TestWeights:
 class TestParameters:
     @pytest.mark.parametrize("variance", [0, -1.0, np.nan, np.inf])
     def test_variance_must_be_positive(self, variance):
-        with pytest.raises(ValueError, match="Linear: variance must be positive and finite"):
+        with pytest.raises(ValueError, match="Linear: variance must be finite and above 0"):
             Linear(variance)
 
     @pytest.mark.parametrize("variance", ["1", None, True, [1.0]])

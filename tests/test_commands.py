@@ -15,7 +15,7 @@ from sklearn.metrics import top_k_accuracy_score
 
 import taxolearn
 from taxolearn.cli import main
-from taxolearn.kernels.registry import start_kernel
+from taxolearn.kernels.argument import start_kernel
 from taxolearn.report.scores import RunningScores
 
 WORDS = {

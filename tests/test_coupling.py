@@ -5,7 +5,7 @@ import pytest
 from trees import paths, random_taxonomy
 
 from taxolearn import Independent, LearnedCoupling, Taxonomy, Tree, _core
-from taxolearn.couplings.base import make_coupling
+from taxolearn.couplings.coupling import make_coupling
 
 SEEDS = range(60)
 TOLERANCE = {np.float32: 3e-6, np.float64: 1e-13}

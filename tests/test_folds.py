@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, RepeatedKFold, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, ShuffleSplit, StratifiedKFold
 
-from taxolearn.tuning.folds import make_folds
+from taxolearn.tuning.cross_validation import make_folds
 
 
 def counts(y, fold_of, n_classes, n_folds):
@@ -48,31 +48,13 @@ def test_random_state():
     assert len({tuple(make_folds(y, 4, 5, seed)[:25]) for seed in range(5)}) == 5
 
 
-def test_groups_stay_together():
-    rng = np.random.default_rng(0)
-    groups = rng.integers(12, size=100)
-    y = np.concatenate([rng.integers(3, size=99), [3]])
-    fold_of = make_folds(y, 4, 4, 0, groups=np.array([f"g{k}" for k in groups]))
-    assert fold_of[99] == -1
-    for group in range(12):
-        assert len(set(fold_of[:99][groups[:99] == group])) == 1
-    sizes = np.bincount(fold_of[:99])
-    assert len(sizes) == 4
-    assert np.ptp(sizes) <= np.bincount(groups).max()
-    with pytest.raises(ValueError, match=r"groups has shape \(3,\), expected \(100,\)"):
-        make_folds(y, 4, 4, 0, groups=[1, 2, 3])
-    with pytest.raises(ValueError, match="into one group"):
-        make_folds(y, 4, 4, 0, groups=np.zeros(100))
-
-
 @pytest.mark.parametrize(
-    "splitter", [KFold(4), KFold(3, shuffle=True, random_state=1), StratifiedKFold(3), LeaveOneOut(), GroupKFold(3)]
+    "splitter", [KFold(4), KFold(3, shuffle=True, random_state=1), StratifiedKFold(3), LeaveOneOut()]
 )
 def test_splitters(splitter):
     y = np.arange(20) % 3
-    groups = np.arange(20) // 2 if isinstance(splitter, GroupKFold) else None
-    fold_of = make_folds(y, 3, splitter, groups=groups)
-    pairs = list(splitter.split(np.zeros((20, 1)), y, groups))
+    fold_of = make_folds(y, 3, splitter)
+    pairs = list(splitter.split(np.zeros((20, 1)), y))
     assert fold_of.min() == 0
     for fold, (_, test) in enumerate(pairs):
         assert np.array_equal(np.flatnonzero(fold_of == fold), test)
@@ -105,7 +87,7 @@ def test_arrays_are_numbered_without_holes():
         ([-1] * 6, ValueError, "holds out no row"),
         ([[1, 2], [3]], ValueError, "no common shape"),
         ([], ValueError, r"shape \(0,\)"),
-        (RepeatedKFold(n_splits=2, n_repeats=2), ValueError, "more than once.*n_partitions"),
+        (RepeatedKFold(n_splits=2, n_repeats=2), ValueError, "more than once.*repeats"),
         (ShuffleSplit(1, test_size=2, train_size=2), ValueError, "neither trains on it nor holds it out"),
         ([([0, 1, 2, 3, 4, 5], [5])], ValueError, "row 5: fold 0 both trains on it and holds it out"),
         ([([0, 1], [2, 3, 4, 6])], ValueError, "row number 6, expected 0 to 5"),

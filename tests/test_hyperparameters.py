@@ -37,8 +37,7 @@ from taxolearn.kernels import (
     Precomputed,
     RationalQuadratic,
 )
-from taxolearn.kernels.assignment import start_kernels
-from taxolearn.kernels.registry import start_kernel
+from taxolearn.kernels.argument import start_kernel, start_kernels
 from taxolearn.tuning.parameter_vector import ParameterVector, PriorGradient, make_parameters
 
 X = problem(n=10)[0][:5]

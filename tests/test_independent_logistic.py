@@ -7,11 +7,10 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from taxolearn import Taxonomy, _core
-from taxolearn.couplings.base import ClassCoupling, make_coupling
-from taxolearn.fitting.problem import Problem
-from taxolearn.fitting.run import fit_functions
+from taxolearn.couplings.coupling import ClassCoupling, make_coupling
+from taxolearn.fitting.fit import Problem, fit_functions
 from taxolearn.kernels import RBF, Linear
-from taxolearn.kernels.assignment import assign_kernels
+from taxolearn.kernels.argument import assign_kernels
 
 VARIANCE, INTERCEPT_VARIANCE = 2.0, 0.5
 

@@ -23,7 +23,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, OneHot
 
 import taxolearn
 from taxolearn import CrossValidation, KernelLogisticClassifier, Solver, Taxonomy, Tree
-from taxolearn.files.container import ContentError, read_container, write_container
+from taxolearn.files.format import ContentError, read_container, write_container
 from taxolearn.kernels import RBF, Cosine, Function, Linear, Matern, PerClass, PerNode, Polynomial, Precomputed
 
 FILES = Path(__file__).parent / "files"
@@ -288,11 +288,11 @@ def test_a_killed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / "m.taxo"
     script = f"""
 import os, pathlib, numpy as np
-from taxolearn.files import container as _container
+from taxolearn.files import format as _format
 path = pathlib.Path({str(path)!r})
-_container.write_container(path, 1, {{}})
+_format.write_container(path, 1, {{}})
 os.fsync = lambda _: os._exit(9)
-_container.write_container(path, 2, {{"a": np.ones(1000)}})
+_format.write_container(path, 2, {{"a": np.ones(1000)}})
 """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
     assert read_container(path).content == 1

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from taxolearn import CrossValidation, Independent, KernelLogisticClassifier, Solver, Taxonomy, Tree
 from taxolearn.kernels import RBF, Cosine, Function, Linear, Matern, PerClass, Polynomial, Precomputed
 from taxolearn.model_selection import CrossValidationObjective
-from taxolearn.tuning import objective as objective_module
+from taxolearn.tuning import learn as objective_module
 
 TIGHT = 1e-11
 

@@ -25,7 +25,7 @@ from taxolearn import (
 )
 from taxolearn.files.version1 import upgrade_hyperparameters, upgrade_parameters
 from taxolearn.kernels import RBF, Function, Linear, PerClass
-from taxolearn.kernels.registry import start_kernel
+from taxolearn.kernels.argument import start_kernel
 
 TREE = Taxonomy.from_labels(["a/x", "a/y", "b"])
 
@@ -99,7 +99,7 @@ class TestNested:
                 r"RBF has no .* 'width'; it has .*'length_scale'",
             ),
             (KernelLogisticClassifier(RBF() * Linear()), {"kernel__2__variance": 1.0}, "Product has no parameter '2'"),
-            (KernelLogisticClassifier(RBF()), {"kernel__variance": -1.0}, "RBF: variance must be positive"),
+            (KernelLogisticClassifier(RBF()), {"kernel__variance": -1.0}, "RBF: variance must be finite and above 0"),
             (KernelLogisticClassifier(), {"speed": 3}, "Invalid parameter 'speed'"),
             (KernelLogisticClassifier(), {"speed__more": 3}, "Invalid parameter 'speed'"),
         ],

@@ -196,7 +196,7 @@ def test_svmlight_agrees_with_scikit_learn(tmp_path, zero_based, multilabel):
 
 def test_a_file_across_blocks_and_members(tmp_path, monkeypatch):
     text = random_lines(np.random.default_rng(1), "svmlight", n_rows=400)
-    monkeypatch.setattr("taxolearn.readers.byte_source._BLOCK", 97)
+    monkeypatch.setattr("taxolearn.raw_files._BLOCK", 97)
     path = tmp_path / "rows.txt"
     half = len(text) // 2
     path.write_bytes(gzip.compress(text[:half].encode()) + gzip.compress(text[half:].encode()))

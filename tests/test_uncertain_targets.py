@@ -21,8 +21,7 @@ import taxolearn
 from taxolearn import CrossValidation, KernelLogisticClassifier, PartialLabels, Solver, Taxonomy
 from taxolearn.estimators import kernel_logistic
 from taxolearn.kernels import RBF, Linear
-from taxolearn.targets.base import AllowedSets
-from taxolearn.targets.labels import label_targets, read_targets
+from taxolearn.targets import AllowedSets, label_targets, read_targets
 from taxolearn.tuning.learn import _drawn
 
 TREE = Taxonomy.from_labels(["a/x", "a/y", "b/x", "b/y", "b/z", "c"])
@@ -203,10 +202,10 @@ class TestReading:
             ([0, 1, {0, None}], ValueError, "row 2 is .* missing member"),
             ([0, 1, {0, (1, 2)}], TypeError, r"row 2 .* member \(1, 2\) is no label"),
             ([np.array([1.0, 0.0]), [0.0, 1.0]], TypeError, "row 0 .* give probabilities of classes as a NumPy array"),
-            ([None, np.nan, None], ValueError, "y tells nothing: all 3 rows"),
-            ([{0, 1}, None, {1, 0}], ValueError, "y tells nothing"),
+            ([None, np.nan, None], ValueError, "y says nothing: all 3 rows"),
+            ([{0, 1}, None, {1, 0}], ValueError, "y says nothing"),
             ([[0, 1], [1, 0], [0, 1]], ValueError, "Lists are sets of labels.*as a NumPy array"),
-            (np.full((3, 2), np.nan), ValueError, "y tells nothing"),
+            (np.full((3, 2), np.nan), ValueError, "y says nothing"),
             ([0, 0, None], ValueError, "y has one class only"),
             ([0, "a", None], TypeError, "strings and labels that are numbers"),
             (
@@ -229,7 +228,7 @@ class TestReading:
         [
             (["a/x", "c", {"a/x", "d"}], "y: not in the taxonomy: 'd'"),
             (["a/x", "c", "aa"], "y: not in the taxonomy: 'aa'"),
-            (["root", None, "root"], "y tells nothing"),
+            (["root", None, "root"], "y says nothing"),
             (np.eye(3)[[0, 1, 2]], "3 columns of probabilities, expected 6: one for each leaf"),
             (pd.DataFrame(np.eye(3), columns=["a/x", "a", "c"]), "columns of y: 'a' is no leaf"),
         ],

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from taxolearn.tuning.result import Evaluation
+from taxolearn.tuning.search import Evaluation
 
 
 def quadratic(theta):

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from bench.problems.data import Floats
 from taxolearn import CrossValidation, metrics
-from taxolearn.tuning.folds import make_folds
+from taxolearn.tuning.cross_validation import make_folds
 
 REJECTED = np.linspace(0.0, 0.5, 201)  # where error-reject curves are kept
 

@@ -3,19 +3,18 @@
 from importlib.metadata import version
 
 from taxolearn import datasets, decisions, features, kernels, metrics, model_selection
+from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.couplings.tree import Independent, Tree
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.prune import prune
 from taxolearn.files.models import load, read_report, save
 from taxolearn.fitting.expectation import ExpectationResult
-from taxolearn.fitting.problem import FitResult
-from taxolearn.fitting.solver import Solver
-from taxolearn.targets.labels import PartialLabels
+from taxolearn.fitting.fit import FitResult, Solver
+from taxolearn.targets import PartialLabels
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.tuning.hyperparameters import Hyperparameters
-from taxolearn.tuning.result import LearningResult
+from taxolearn.tuning.search import LearningResult
 
 __all__ = [
     "CrossValidation",

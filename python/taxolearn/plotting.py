@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 
 from taxolearn.couplings.factors import ClassFactors
 from taxolearn.metrics import ErrorRejectCurve, LevelScores, ReliabilityCurve
-from taxolearn.tuning.result import LearningResult
+from taxolearn.tuning.search import LearningResult
 from taxolearn.validation import check_choice
 
 __all__ = [

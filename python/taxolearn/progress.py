@@ -45,7 +45,7 @@ class _Bar:
             self._progress.start()
             self._shown = True
         if self._shown:
-            # The gap falls about exponentially, so its logarithm tells how far the fit has come.
+            # The gap falls about exponentially, so its logarithm shows how far the fit has come.
             span = math.log(self._first_gap / self._tol) if self._first_gap > self._tol else 1.0
             done = math.log(self._first_gap / gap) / span if gap > 0 else 1.0
             self._progress.update(self._task, completed=min(max(done, 0.0), 1.0), iteration=iteration, gap=gap)

@@ -1,27 +1,20 @@
 """Input checking: the only place that copies or converts what the user gives."""
 
-import warnings
-from collections.abc import Collection, Mapping
 from numbers import Integral, Real
 from typing import Any
 
 import joblib
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from taxolearn import _core
 
 __all__ = [
     "check_choice",
     "check_inputs",
-    "check_labels",
     "check_number",
     "check_threads",
-    "check_weights",
     "in_core_form",
 ]
 
@@ -89,51 +82,3 @@ def in_core_form(X: Any) -> Any:
     if not X.has_sorted_indices:
         X = X.sorted_indices()
     return X
-
-
-def check_labels(y: Any, *, least: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
-    """The classes, at least so many, in sorted order, and the index of each label among them."""
-    y = column_or_1d(y, warn=True)
-    with warnings.catch_warnings():
-        # Many classes with few examples each are no sign of a regression problem here.
-        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        check_classification_targets(y)
-    classes, indices = np.unique(y, return_inverse=True)
-    if len(classes) < least:
-        raise ValueError(f"y has one class only, {classes.tolist()[0]!r}; at least two classes are needed")
-    return classes, indices.astype(np.int32)
-
-
-def check_weights(
-    sample_weight: Any,
-    class_weight: Mapping[Any, float] | str | None,
-    X: Any,
-    classes: npt.NDArray[Any],
-    indices: npt.NDArray[np.int32],
-    unseen: Collection[Any] = (),
-) -> npt.NDArray[np.float64] | None:
-    """Weights of the rows, with those of their classes multiplied in; None if all are one.
-
-    ``class_weight`` may name classes that no row has if they are listed as unseen.
-    """
-    if sample_weight is None and class_weight is None:
-        return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
-    if class_weight is not None:
-        if isinstance(class_weight, Mapping):
-            known = set(classes.tolist())
-            others = set(class_weight) - known
-            unknown = sorted(others.difference(unseen), key=str)
-            if unknown:
-                raise ValueError(f"class_weight names labels that are not in y: {np.array(unknown[:5]).tolist()}")
-            class_weight = {label: weight for label, weight in class_weight.items() if label not in others}
-        labels = classes[indices]
-        factors = compute_class_weight(class_weight, classes=classes, y=labels)
-        if (factors < 0).any():
-            raise ValueError(f"class_weight must not be negative, got {factors.min()}")
-        weights *= factors[indices]
-    if not np.isfinite(weights).all():
-        raise ValueError("sample_weight times class_weight is not finite")
-    if not (weights > 0).any():
-        raise ValueError("sample_weight is zero everywhere; at least one row needs a positive weight")
-    return np.ascontiguousarray(weights)

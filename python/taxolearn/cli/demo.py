@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from taxolearn.cli.options import Command, fraction, json_option, option, seed_option, threads_option
+from taxolearn.cli.main import Command, fraction, json_option, option, seed_option, threads_option
 
 if TYPE_CHECKING:
     import numpy as np

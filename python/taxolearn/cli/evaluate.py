@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from taxolearn.cli.errors import BAD_DATA, CommandError
 from taxolearn.cli.inputs import DataFile, labels_like, read_batches, reading
+from taxolearn.cli.main import (
+    BAD_DATA,
+    Command,
+    CommandError,
+    Page,
+    chunk_option,
+    figure,
+    json_option,
+    model_argument,
+    options_of,
+    threads_option,
+)
 from taxolearn.cli.models import load_model
-from taxolearn.cli.options import Command, chunk_option, json_option, model_argument, options_of, threads_option
-from taxolearn.cli.output import Page, figure
 from taxolearn.report.scores import REJECTED, TOP, RunningScores
 
 __all__ = ["COMMAND", "EvaluateOptions", "run"]

@@ -1,9 +1,9 @@
-"""Data files as the commands read them: tables in chunks, matrices whole, with labels where there are any."""
+"""Data files as the commands read them: formats, tables in chunks, matrices whole, with labels where there are any."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,24 +11,84 @@ from typing import Any
 
 import numpy as np
 
-from taxolearn.cli.errors import BAD_DATA, BAD_MODEL, SYSTEM, USAGE, CommandError
-from taxolearn.cli.options import character, option
+from taxolearn.cli.main import BAD_DATA, BAD_MODEL, SYSTEM, USAGE, CommandError, character, option
 from taxolearn.features.tables import CellError
-from taxolearn.readers.formats import FORMATS, LINES, MATRICES, TABLES, format_of, read_matrix
+from taxolearn.raw_files import Source
+from taxolearn.readers.arff import read_arff
+from taxolearn.readers.labelled import LabelledData
+from taxolearn.readers.npz import read_npz
+from taxolearn.readers.svmlight import read_lshtc, read_svmlight
 from taxolearn.readers.tables import CHUNK_ROWS, Chunk, read_chunks
 
 __all__ = [
+    "FORMATS",
+    "LINES",
+    "MATRICES",
+    "TABLES",
     "Batch",
     "DataFile",
+    "FileFormat",
     "Schema",
+    "format_of",
     "labels_like",
     "read_batches",
+    "read_matrix",
     "read_whole",
     "reading",
 ]
 
-
 _GROUP = "data file"
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A file format.
+
+    Attributes
+    ----------
+    endings : tuple of str
+        Endings of the names of such files; ".gz" may follow.
+    read : callable or None
+        Reads a matrix with its labels, from a source and the number of features, None if that is not known. None for
+        tables, which ``tables.read_chunks`` reads by the name of the format.
+    is_lines : bool
+        Whether it is a table in lines of text, which is read and written from front to back, also by pipes.
+    """
+
+    endings: tuple[str, ...]
+    read: Callable[[Source, int | None], LabelledData] | None = None
+    is_lines: bool = False
+
+
+FORMATS = {
+    "csv": FileFormat((".csv",), is_lines=True),
+    "tsv": FileFormat((".tsv", ".tab"), is_lines=True),
+    "jsonl": FileFormat((".jsonl", ".ndjson"), is_lines=True),
+    "parquet": FileFormat((".parquet", ".pq")),
+    "svmlight": FileFormat(
+        (".svm", ".svmlight", ".libsvm"), lambda source, n_features: read_svmlight(source, n_features=n_features)
+    ),
+    "lshtc": FileFormat((), lambda source, n_features: read_lshtc(source, n_features=n_features)),
+    "arff": FileFormat((".arff",), lambda source, _: read_arff(source)),
+    "npz": FileFormat((".npz",), lambda source, n_features: read_npz(source, n_features=n_features)),
+}
+TABLES = tuple(name for name, form in FORMATS.items() if form.read is None)
+MATRICES = tuple(name for name in FORMATS if name not in TABLES)
+LINES = tuple(name for name, form in FORMATS.items() if form.is_lines)
+
+
+def format_of(path: str) -> str | None:
+    """The format by the ending of a file's name, None if that is unknown."""
+    path = path.lower().removesuffix(".gz")
+    return next((name for name, form in FORMATS.items() if path.endswith(form.endings or ("\0",))), None)
+
+
+def read_matrix(source: Source, name: str, n_features: int | None = None) -> LabelledData:
+    """Inputs and labels of a file in one of the formats of ``MATRICES``."""
+    read = FORMATS[name].read
+    if read is None:
+        raise ValueError(f"the format is {name!r}, expected one of {', '.join(MATRICES)}")
+    return read(source, n_features)
 
 
 @dataclass(frozen=True)
@@ -117,7 +177,7 @@ class DataFile:
     path : str
         "-" is the standard input.
     format : str or None
-        None if the name tells.
+        None if the name says it.
     encoding : str
         Of a table.
     delimiter, quote : str or None
@@ -149,7 +209,7 @@ class DataFile:
 
     @property
     def kind(self) -> str:
-        """The format: as given, or as the name tells."""
+        """The format: as given, or by the ending of the name."""
         if self.format is not None:
             return self.format
         found = format_of(self.path)
@@ -163,7 +223,7 @@ class DataFile:
 
 @contextmanager
 def reading(path: str, lines: list[int] | None = None) -> Iterator[None]:
-    """Turn errors of readers into errors of commands; ``lines`` tells where the rows are in the file."""
+    """Turn errors of readers into errors of commands; ``lines`` says where the rows are in the file."""
     try:
         yield
     except CommandError:
@@ -229,7 +289,7 @@ def read_batches(
             return
         if keep:
             raise CommandError("--keep is for tables: a matrix has no columns to pass through", USAGE)
-        X, labels = _read_matrix(path, kind, schema.n_features)
+        X, labels = _inputs_and_labels(path, kind, schema.n_features)
         if with_labels and labels is None:
             raise CommandError(f"{path}: the file has no labels")
         for first in range(0, X.shape[0], rows):
@@ -289,7 +349,7 @@ def _label(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _read_matrix(path: str, kind: str, n_features: int | None) -> tuple[Any, Any]:
+def _inputs_and_labels(path: str, kind: str, n_features: int | None) -> tuple[Any, Any]:
     """Read the inputs, and the labels if there are any."""
     wanted = n_features or None
     found = read_matrix(Path(path), kind, wanted)

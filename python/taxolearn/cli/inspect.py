@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from taxolearn.cli.main import Command, Page, figure, json_option, model_argument, size_text
 from taxolearn.cli.models import read_model_report
-from taxolearn.cli.options import Command, json_option, model_argument
-from taxolearn.cli.output import Page, figure, size_text
 
 __all__ = ["COMMAND", "InspectOptions", "run"]
 

@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 import taxolearn
-from taxolearn.cli.errors import BAD_MODEL, SYSTEM, CommandError
 from taxolearn.cli.inputs import Schema
+from taxolearn.cli.main import BAD_MODEL, SYSTEM, CommandError
 
 __all__ = ["load_model", "read_model_report"]
 

@@ -18,13 +18,15 @@ from typing import IO, Any
 import numpy as np
 
 from taxolearn import decisions
-from taxolearn.atomic import replaced
-from taxolearn.cli.errors import USAGE, CommandError, writing
-from taxolearn.cli.inputs import DataFile, read_batches, reading
-from taxolearn.cli.models import load_model
-from taxolearn.cli.options import (
+from taxolearn.cli.inputs import LINES, DataFile, format_of, read_batches, reading
+from taxolearn.cli.main import (
+    USAGE,
     Command,
+    CommandError,
+    Page,
+    check_output,
     chunk_option,
+    figure,
     fraction,
     json_option,
     model_argument,
@@ -32,9 +34,10 @@ from taxolearn.cli.options import (
     options_of,
     positive,
     threads_option,
+    writing,
 )
-from taxolearn.cli.output import Page, check_output, figure
-from taxolearn.readers.formats import LINES, format_of
+from taxolearn.cli.models import load_model
+from taxolearn.raw_files import replaced
 
 __all__ = ["COMMAND", "PredictOptions", "run"]
 
@@ -227,7 +230,7 @@ def _writer(options: PredictOptions, names: list[str]) -> Iterator[Any]:
 
 
 def _output_format(path: str | None) -> str:
-    """The format that the name tells: CSV, if it has no ending."""
+    """The format by the ending of the name: CSV, if it has none."""
     if path is None or not Path(path).suffix:
         return "csv"
     kind = format_of(path)

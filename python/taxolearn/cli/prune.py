@@ -7,21 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import taxolearn
-from taxolearn.cli.errors import USAGE, CommandError, writing
 from taxolearn.cli.inputs import DataFile, labels_like, read_whole, reading
-from taxolearn.cli.models import load_model, read_model_report
-from taxolearn.cli.options import (
+from taxolearn.cli.main import (
+    USAGE,
     Command,
+    CommandError,
+    Page,
     above_zero,
+    check_output,
+    figure,
     fraction,
     json_option,
     model_argument,
     option,
     options_of,
     output_option,
+    size_text,
     threads_option,
+    writing,
 )
-from taxolearn.cli.output import Page, check_output, figure, size_text
+from taxolearn.cli.models import load_model, read_model_report
 from taxolearn.readers.tables import CHUNK_ROWS
 from taxolearn.report.scores import RunningScores
 

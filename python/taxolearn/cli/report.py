@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taxolearn.atomic import replaced
-from taxolearn.cli.errors import writing
 from taxolearn.cli.inputs import Batch, DataFile, Schema, labels_like, read_batches, reading
-from taxolearn.cli.models import load_model, read_model_report
-from taxolearn.cli.options import (
+from taxolearn.cli.main import (
     Command,
+    Page,
+    check_output,
     chunk_option,
     json_option,
     model_argument,
@@ -20,8 +19,10 @@ from taxolearn.cli.options import (
     options_of,
     output_option,
     threads_option,
+    writing,
 )
-from taxolearn.cli.output import Page, check_output
+from taxolearn.cli.models import load_model, read_model_report
+from taxolearn.raw_files import replaced
 from taxolearn.report.findings import Rows, collect_findings
 from taxolearn.report.page import render
 

@@ -13,11 +13,16 @@ from sklearn.pipeline import Pipeline
 
 import taxolearn
 from taxolearn import CrossValidation, KernelLogisticClassifier, Taxonomy
-from taxolearn.cli.errors import BAD_DATA, USAGE, CommandError, writing
-from taxolearn.cli.inputs import Batch, DataFile, Schema, read_whole, reading
-from taxolearn.cli.options import (
+from taxolearn.cli.inputs import TABLES, Batch, DataFile, Schema, read_whole, reading
+from taxolearn.cli.main import (
+    BAD_DATA,
+    USAGE,
     Command,
+    CommandError,
+    Page,
     above_zero,
+    check_output,
+    figure,
     json_option,
     lengths,
     option,
@@ -25,14 +30,14 @@ from taxolearn.cli.options import (
     output_option,
     positive,
     seed_option,
+    size_text,
     threads_option,
     whole_number,
+    writing,
 )
-from taxolearn.cli.output import Page, check_output, figure, size_text
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.models import DTYPES
-from taxolearn.kernels.registry import kernel_names, start_kernel
-from taxolearn.readers.formats import TABLES
+from taxolearn.kernels.argument import kernel_names, start_kernel
 from taxolearn.taxonomy.files import FORMATS as TAXONOMY_FORMATS
 
 __all__ = ["COMMAND", "TrainOptions", "run"]
@@ -329,7 +334,7 @@ def _fit(classifier: KernelLogisticClassifier, X: Any, labels: Any, options: Tra
     unknown = 0 if taxonomy is None else int(np.sum(np.asarray(labels) == taxonomy.names[0]))
     if unknown > 0:
         remarks.append(
-            f"{unknown} rows have the root of the tree for a label, which tells nothing: they have no influence"
+            f"{unknown} rows have the root of the tree for a label, which says nothing: they have no influence"
         )
     learned = classifier.cv_result_
     if learned is not None and learned.best is None:

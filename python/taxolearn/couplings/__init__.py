@@ -1,7 +1,7 @@
 """How the functions of the classes go together a priori."""
 
+from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import ClassFactors, LearnedCoupling, SimilarityTable
-from taxolearn.couplings.tree import Independent, Tree
 
 __all__ = [
     "ClassFactors",

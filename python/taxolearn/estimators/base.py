@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from taxolearn import decisions
 from taxolearn.estimators.explain import NodeExplanation, explain_rows
-from taxolearn.kernels.parameters import with_params
-from taxolearn.targets.labels import read_targets
+from taxolearn.kernels.base import with_params
+from taxolearn.targets import read_targets
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_inputs
 

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.couplings.base import ClassCoupling, as_coupling
+from taxolearn.couplings.coupling import ClassCoupling, Tree, as_coupling
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.couplings.tree import Tree
 from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions
 from taxolearn.taxonomy.tree import Taxonomy
 

@@ -11,20 +11,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn import _core
-from taxolearn.couplings.base import as_coupling, make_coupling
+from taxolearn.couplings.coupling import as_coupling, make_coupling
 from taxolearn.couplings.factors import ClassFactors
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.extend import extend_functions
 from taxolearn.fitting.expectation import ExpectationResult, fit_expectation
+from taxolearn.fitting.fit import Problem, as_solver, chosen_space, fit_functions
 from taxolearn.fitting.functions import ClassFunctions, LinearFunctions
-from taxolearn.fitting.problem import Problem
-from taxolearn.fitting.run import chosen_space, fit_functions
-from taxolearn.fitting.solver import as_solver
 from taxolearn.fitting.warm_start import SolverPoint, transfer
-from taxolearn.kernels.assignment import assign_kernels, reads_kernel_values, start_kernels
+from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.progress import fit_progress, round_progress
-from taxolearn.targets.labels import as_labels, label_targets, read_targets
-from taxolearn.targets.weights import row_weights
+from taxolearn.targets import as_labels, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import as_tuning
 from taxolearn.tuning.hyperparameters import Hyperparameters

@@ -15,10 +15,23 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
-from taxolearn.files.classifiers import pack_classifier, unpack_classifier, unpack_hyperparameters
-from taxolearn.files.codec import NotStorableError, Packer, Unpacker, expect
-from taxolearn.files.container import Container, ContentError, read_container, write_container
-from taxolearn.files.transformers import pack_transformer, unpack_transformer
+from taxolearn.files.estimators import (
+    pack_classifier,
+    pack_transformer,
+    unpack_classifier,
+    unpack_hyperparameters,
+    unpack_transformer,
+)
+from taxolearn.files.format import (
+    Container,
+    ContentError,
+    NotStorableError,
+    Packer,
+    Unpacker,
+    expect,
+    read_container,
+    write_container,
+)
 from taxolearn.validation import check_choice
 
 __all__ = ["DTYPES", "load", "read_report", "save"]

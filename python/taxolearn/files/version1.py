@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.couplings.tree import Independent, Tree
-from taxolearn.fitting.solver import Solver
+from taxolearn.fitting.fit import Solver
 from taxolearn.kernels.inner_product import Linear
-from taxolearn.targets.labels import PartialLabels
+from taxolearn.targets import PartialLabels
 from taxolearn.tuning.cross_validation import CrossValidation
 
 __all__ = ["upgrade_fit", "upgrade_hyperparameters", "upgrade_name", "upgrade_parameters"]

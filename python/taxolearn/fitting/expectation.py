@@ -9,7 +9,7 @@ is not convex. For any distributions r_i over S_i it lies below the convex funct
     Q(f, r) = -sum_i w_i sum_c r_ic log pi_ic + |f|^2 / 2 - sum_i w_i H(r_i),
 
 and touches it where r_i are the responsibilities: the probabilities pi_i, restricted to S_i and renormalized. A round
-takes these from the model that there is, and lowers Q by a few iterations of the solver, from where it stopped in the
+takes these from the current model, and lowers Q by a few iterations of the solver, from where it stopped in the
 round before. So B never rises. The last round is a fit to the certified tolerance.
 """
 
@@ -22,11 +22,10 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from taxolearn import _core
+from taxolearn.fitting.fit import Fit, Problem, fit_functions
 from taxolearn.fitting.functions import ClassFunctions
-from taxolearn.fitting.problem import Problem
-from taxolearn.fitting.run import Fit, fit_functions
 from taxolearn.progress import ProgressCallback
-from taxolearn.targets.base import AllowedSets, Targets
+from taxolearn.targets import AllowedSets, Targets
 
 __all__ = ["ExpectationResult", "RoundCallback", "fit_expectation"]
 

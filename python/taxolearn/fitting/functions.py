@@ -10,7 +10,7 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.utils import gen_batches
 
 from taxolearn import _core
-from taxolearn.couplings.base import ClassCoupling
+from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.kernels.base import Kernel
 
 __all__ = ["ClassFunctions", "Expansion", "KernelFunctions", "LinearFunctions", "MatrixFunctions"]

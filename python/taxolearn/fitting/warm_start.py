@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.fitting.problem import Problem
+from taxolearn.fitting.fit import Problem
 
 __all__ = ["SolverPoint", "transfer"]
 

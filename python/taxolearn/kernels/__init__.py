@@ -5,12 +5,11 @@ All parameters live on log scale with bounds, and can be fixed. Kernels add, mul
 ``PerGroup`` for kernels of their own.
 """
 
+from taxolearn.kernels.argument import PerClass, PerGroup, PerNode, as_kernel, kernel_names
 from taxolearn.kernels.base import Kernel, Product, Sum
 from taxolearn.kernels.function import Function
 from taxolearn.kernels.inner_product import Cosine, Linear, Polynomial
-from taxolearn.kernels.own import PerClass, PerGroup, PerNode
 from taxolearn.kernels.precomputed import Precomputed
-from taxolearn.kernels.registry import as_kernel, kernel_names
 from taxolearn.kernels.stationary import RBF, Matern, RationalQuadratic
 
 __all__ = [

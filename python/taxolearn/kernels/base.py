@@ -4,26 +4,62 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from taxolearn import _core
-from taxolearn.kernels.parameters import Parameter, Parametrized, check_positive
-from taxolearn.validation import check_threads, in_core_form
+from taxolearn.validation import check_number, check_threads, in_core_form
 
-__all__ = ["Kernel", "Product", "Sum"]
+__all__ = ["Kernel", "Parameter", "Parametrized", "Product", "Sum", "with_params"]
 
 Floats = npt.NDArray[np.float64]
 
 _LARGEST_LOG = 700.0  # exp of more is infinite, of less than minus this zero
+
+
+class Parameter(NamedTuple):
+    """One number of a kernel: its logarithm, the bounds of that, and whether it may be learned."""
+
+    name: str
+    log: float
+    low: float
+    high: float
+    free: bool
+
+
+class Parametrized:
+    """A value that does not change, with parameters as scikit-learn sees them: ``clone`` gives it back as it is."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with ``deep`` also those of parts, as ``part__name``."""
+        out = self._own_params()
+        if deep:
+            for name, value in list(out.items()):
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    out |= {f"{name}__{key}": each for key, each in value.get_params().items()}
+        return out
+
+    def with_params(self, **params: Any) -> Any:
+        """The same with other parameters, named as in ``get_params``."""
+        return self._of_params(_updated(type(self).__name__, self._own_params(), params))
+
+    def _own_params(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _of_params(self, params: dict[str, Any]) -> Any:
+        return type(self)(**params)
+
+    def __sklearn_clone__(self) -> Any:
+        return self
 
 
 class Kernel(Parametrized, ABC):
@@ -35,19 +71,19 @@ class Kernel(Parametrized, ABC):
     ``get_params`` gives the arguments of the constructor, so ``model.set_params(kernel__variance=3.0)`` and a grid over
     ``kernel__length_scale`` work; the parts of a sum or product are numbered: ``kernel__0__variance``. As kernels do
     not change, the model then has another kernel, the one that ``kernel.with_params(variance=3.0)`` gives.
+
+    Attributes
+    ----------
+    is_native : bool
+        Whether the core evaluates it: true of all but those with a ``Function`` inside.
+    is_precomputed : bool
+        Whether the inputs are kernel matrices instead of features.
     """
 
     __array_ufunc__ = None  # numpy scalars leave ``number * kernel`` to us
 
-    @property
-    @abstractmethod
-    def is_native(self) -> bool:
-        """Whether the core evaluates it: true of all but those with a ``Function`` inside."""
-
-    @property
-    def is_precomputed(self) -> bool:
-        """Whether the inputs are kernel matrices instead of features."""
-        return False
+    is_native: bool = True
+    is_precomputed: bool = False
 
     @abstractmethod
     def to_core(self) -> _core.Kernel:
@@ -55,7 +91,7 @@ class Kernel(Parametrized, ABC):
 
     @abstractmethod
     def check_features(self, n_features: int) -> None:
-        """Raises a ``ValueError`` if the kernel cannot take rows of that length."""
+        """Raise a ``ValueError`` if the kernel cannot take rows of that length."""
 
     # Parameters
 
@@ -154,7 +190,7 @@ class Kernel(Parametrized, ABC):
         if isinstance(other, Kernel):
             return Product((self, other))
         if isinstance(other, Real) and not isinstance(other, bool):
-            return self._scaled(check_positive(type(self).__name__, "the factor of a kernel", other))
+            return self._scaled(check_number("the factor of a kernel", other, least=0, strict=True))
         return NotImplemented
 
     __rmul__ = __mul__
@@ -237,20 +273,14 @@ class _Combination(Kernel):
                 "cannot go together; evaluate the others, combine the matrices and use Precomputed alone"
             )
         object.__setattr__(self, "parts", tuple(flat))
+        object.__setattr__(self, "is_native", all(part.is_native for part in flat))
+        object.__setattr__(self, "is_precomputed", flat[0].is_precomputed)
 
     def _own_params(self) -> dict[str, Any]:
         return {str(k): part for k, part in enumerate(self.parts)}
 
     def _of_params(self, params: dict[str, Any]) -> Any:
         return type(self)(tuple(params.values()))
-
-    @property
-    def is_native(self) -> bool:
-        return all(part.is_native for part in self.parts)
-
-    @property
-    def is_precomputed(self) -> bool:
-        return self.parts[0].is_precomputed
 
     def check_features(self, n_features: int) -> None:
         for part in self.parts:
@@ -403,3 +433,31 @@ def _alike(X: Any, Y: Any) -> tuple[Any, Any]:
     if sp.issparse(X) != sp.issparse(Y):
         X, Y = (A if sp.issparse(A) else sp.csr_array(A) for A in (X, Y))
     return X, Y
+
+
+def with_params(value: Any, params: Mapping[str, Any], name: str) -> Any:
+    """The value with other parameters, given by names like ``variance`` or ``0__length_scale``; it does not change.
+
+    ``name`` is how errors call it.
+    """
+    if hasattr(value, "with_params"):
+        return value.with_params(**params)
+    if hasattr(value, "set_params") and not isinstance(value, type):
+        return clone(value).set_params(**params)
+    raise ValueError(f"{name} is {value!r}, which has no parameter {next(iter(params))!r} to set")
+
+
+def _updated(owner: str, own: dict[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a value, some of them replaced; those of parts are set by names like ``part__name``."""
+    out, nested = dict(own), dict[str, dict[str, Any]]()
+    for key, value in params.items():
+        name, inside, rest = key.partition("__")
+        if name not in own:
+            raise ValueError(f"{owner} has no parameter {name!r}; it has {', '.join(map(repr, own))}")
+        if inside:
+            nested.setdefault(name, {})[rest] = value
+        else:
+            out[name] = value
+    for name, inner in nested.items():
+        out[name] = with_params(out[name], inner, f"{owner}: {name}")
+    return out

@@ -27,7 +27,7 @@ Matrix = npt.NDArray[Any]
 
 
 def check_positive_semidefinite(K: Any, name: str, random_state: Any = None, *, single: bool = False) -> None:
-    """Raises a ``ValueError`` unless the matrix is square, finite, symmetric and not indefinite.
+    """Raise a ``ValueError`` unless the matrix is square, finite, symmetric and not indefinite.
 
     The smallest eigenvalue of a large matrix is estimated from above by a few products with it. So the check never
     blames a good matrix, but may miss a negative part that is tiny.

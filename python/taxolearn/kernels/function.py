@@ -11,9 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from taxolearn import _core
-from taxolearn.kernels.base import Floats, Kernel
-from taxolearn.kernels.leaf import Leaf
-from taxolearn.kernels.parameters import Parameter, exact_log
+from taxolearn.kernels.base import Floats, Kernel, Parameter
+from taxolearn.kernels.leaf import Leaf, exact_log
 
 __all__ = ["Function"]
 
@@ -51,6 +50,8 @@ class Function(Leaf):
     function: Any
     variance: float = 1.0
 
+    is_native = False
+
     def __post_init__(self) -> None:
         if isinstance(self.function, Kernel) or not callable(self.function):
             raise TypeError(
@@ -83,10 +84,6 @@ class Function(Leaf):
     def _title(self) -> str:
         # Without a name it cannot be pasted; the brackets keep it from being read as a kernel of this module.
         return getattr(self.function, "__name__", f"<{self.function!r}>")
-
-    @property
-    def is_native(self) -> bool:
-        return False
 
     def to_core(self) -> _core.Kernel:
         raise TypeError(f"{self!r} is evaluated in Python, the core does not know it; see is_native")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from taxolearn import _core
 from taxolearn.kernels.leaf import Leaf, Number
-from taxolearn.kernels.parameters import check_positive
 from taxolearn.validation import check_number
 
 __all__ = ["Cosine", "Linear", "Polynomial"]
@@ -35,8 +34,7 @@ class Linear(Leaf):
 
     variance: float = 1.0
 
-    def to_core(self) -> _core.Kernel:
-        return _core.LinearKernel(self.variance)
+    _core_kernel = _core.LinearKernel
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,8 +51,7 @@ class Cosine(Leaf):
 
     variance: float = 1.0
 
-    def to_core(self) -> _core.Kernel:
-        return _core.CosineKernel(self.variance)
+    _core_kernel = _core.CosineKernel
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,13 +78,11 @@ class Polynomial(Leaf):
     variance: float = 1.0
 
     _names = ("scale", "offset", "variance")
+    _core_kernel = _core.PolynomialKernel
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set("degree", check_number("Polynomial: degree", self.degree, least=1, integer=True))
 
     def _check_value(self, owner: str, name: str, value: object) -> Number:
-        return check_positive(owner, name, value, or_zero=name == "offset")
-
-    def to_core(self) -> _core.Kernel:
-        return _core.PolynomialKernel(self.degree, self.scale, self.offset, self.variance)
+        return float(check_number(f"{owner}: {name}", value, least=0, strict=name != "offset"))

@@ -27,9 +27,5 @@ class Precomputed(Leaf):
 
     variance: float = 1.0
 
-    @property
-    def is_precomputed(self) -> bool:
-        return True
-
-    def to_core(self) -> _core.Kernel:
-        return _core.PrecomputedKernel(self.variance)
+    is_precomputed = True
+    _core_kernel = _core.PrecomputedKernel

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from taxolearn import _core
-from taxolearn.kernels.leaf import Leaf, Number
-from taxolearn.kernels.parameters import check_length_scale, check_positive
+from taxolearn.kernels.leaf import Leaf, Number, check_length_scale, check_positive
 
 __all__ = ["RBF", "Matern", "RationalQuadratic"]
 
@@ -27,10 +26,15 @@ class _Stationary(Leaf):
     @abstractmethod
     def length_scale(self) -> Number: ...
 
+    @property
+    @abstractmethod
+    def _form(self) -> str:
+        """The name of the function in the core."""
+
     def _check_value(self, owner: str, name: str, value: object) -> Number:
         if name == "length_scale":
             return check_length_scale(owner, value)
-        return check_positive(owner, name, value)
+        return super()._check_value(owner, name, value)
 
     def check_features(self, n_features: int) -> None:
         if isinstance(self.length_scale, tuple) and len(self.length_scale) != n_features:
@@ -39,8 +43,9 @@ class _Stationary(Leaf):
                 "features; give one number, or one per feature"
             )
 
-    def _stationary(self, form: str, alpha: float = 1.0) -> _core.Kernel:
-        return _core.StationaryKernel(form, np.atleast_1d(np.array(self.length_scale)), self.variance, alpha)
+    def to_core(self) -> _core.Kernel:
+        scales = np.atleast_1d(np.array(self.length_scale))
+        return _core.StationaryKernel(self._form, scales, self.variance, getattr(self, "alpha", 1.0))
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,8 +78,7 @@ class RBF(_Stationary):
     length_scale: Any = 1.0
     variance: float = 1.0
 
-    def to_core(self) -> _core.Kernel:
-        return self._stationary("rbf")
+    _form = "rbf"
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,13 +106,14 @@ class Matern(_Stationary):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        nu = check_positive("Matern", "nu", self.nu)
+        nu = check_positive("Matern: nu", self.nu)
         if nu not in _MATERN_FORMS:
             raise ValueError(f"Matern: nu is {self.nu}, expected 0.5, 1.5 or 2.5")
         self._set("nu", nu)
 
-    def to_core(self) -> _core.Kernel:
-        return self._stationary(_MATERN_FORMS[self.nu])
+    @property
+    def _form(self) -> str:
+        return _MATERN_FORMS[self.nu]
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,6 +137,4 @@ class RationalQuadratic(_Stationary):
     variance: float = 1.0
 
     _names = ("length_scale", "alpha", "variance")
-
-    def to_core(self) -> _core.Kernel:
-        return self._stationary("rational_quadratic", self.alpha)
+    _form = "rational_quadratic"

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from taxolearn.readers.byte_source import Source, name_of, read_lines
+from taxolearn.raw_files import Source, name_of, read_lines
 from taxolearn.readers.labelled import LabelledData
 from taxolearn.validation import check_choice
 

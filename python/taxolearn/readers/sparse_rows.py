@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn import _core
-from taxolearn.readers.byte_source import Source, name_of, read_blocks
+from taxolearn.raw_files import Source, name_of, read_blocks
 from taxolearn.validation import check_number
 
 __all__ = ["SparseRows"]

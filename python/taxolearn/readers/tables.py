@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from taxolearn.readers.byte_source import Source, name_of, read_blocks, read_lines
+from taxolearn.raw_files import Source, name_of, read_blocks, read_lines
 
 __all__ = ["CHUNK_ROWS", "DELIMITERS", "Chunk", "read_chunks", "read_table"]
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from taxolearn.readers.byte_source import Source, name_of, read_lines
+from taxolearn.raw_files import Source, name_of, read_lines
 
 __all__ = ["read_text_pairs"]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.readers.byte_source import Source
+from taxolearn.raw_files import Source
 from taxolearn.readers.labelled import LabelledData
 from taxolearn.readers.sparse_rows import SparseRows
 from taxolearn.validation import check_choice

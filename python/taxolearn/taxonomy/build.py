@@ -4,41 +4,16 @@ Every builder returns names and parents in the order in which nodes were given; 
 A ``Place`` says where the i-th entry came from, so that errors can point at ``paths[3]`` or at a line of a file.
 """
 
-import difflib
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Name: TypeAlias = str | int
+from taxolearn.taxonomy.change import add_own_leaves
+from taxolearn.taxonomy.names import Integers, Name, Nodes, as_list, check_name, shown
+
 Place: TypeAlias = Callable[[int], str]
-Integers: TypeAlias = npt.NDArray[np.int64]
-
-_INT64 = np.iinfo(np.int64)
-# Beyond this many names the search for the closest one looks at those of similar length only.
-_MOST_COMPARED = 5000
-
-
-class Nodes(NamedTuple):
-    """Names and parents of the nodes of a tree; -1 is the parent of its root."""
-
-    names: list[Name]
-    parents: list[int]
-
-
-def check_name(name: object, place: str) -> Name:
-    """The name as a Python str or int."""
-    if isinstance(name, str):
-        if not name:
-            raise ValueError(f"{place}: a name is empty")
-        return str(name)
-    if isinstance(name, int | np.integer) and not isinstance(name, bool):
-        if not _INT64.min <= name <= _INT64.max:
-            raise ValueError(f"{place}: the integer name {name} does not fit into 64 bits; give it as a string")
-        return int(name)
-    raise TypeError(f"{place}: names are strings or integers, got {name!r} of type {type(name).__name__}")
 
 
 def check_separator(separator: object) -> str:
@@ -46,72 +21,6 @@ def check_separator(separator: object) -> str:
     if not isinstance(separator, str) or not separator:
         raise ValueError(f"separator is {separator!r}, expected a string of one or more characters, such as '/'")
     return separator
-
-
-def as_list(values: Any, argument: str) -> list[Any]:
-    """Entries of a list, an array, or the column of a data frame; one string or number counts as one entry."""
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        return [values]
-    shape = getattr(values, "shape", None)
-    if shape is not None and len(shape) > 1:
-        raise ValueError(f"{argument} has shape {tuple(shape)}, expected one dimension")
-    if shape == ():
-        return [values.item()]
-    return list(values.tolist()) if hasattr(values, "tolist") else list(values)
-
-
-def shown(names: Iterable[object], *, most: int = 5) -> str:
-    """A few of the names, for errors."""
-    listed = list(names)
-    more = f", ... ({len(listed)} in all)" if len(listed) > most else ""
-    return ", ".join(repr(name) for name in listed[:most]) + more
-
-
-def group_names(names: Sequence[Name]) -> list[str]:
-    """The names as strings, those that would look alike, such as 1 and "1", as Python writes them."""
-    texts = [str(name) for name in names]
-    counts = Counter(texts)
-    different = [text if counts[text] == 1 else repr(name) for name, text in zip(names, texts, strict=True)]
-    return different if len(set(different)) == len(names) else [repr(name) for name in names]
-
-
-def hint_at_known(unknown: Sequence[object], known: Collection[Name]) -> str:
-    """The end of an error about unknown names: that they are of another kind, or a known name that is close to one."""
-    below = list(known)[1:]  # the root may have a name of its own kind
-    if all(isinstance(name, str) for name in below) and all(isinstance(name, int | np.integer) for name in unknown):
-        example = next((str(name) for name in unknown if str(name) in known), below[-1])
-        return (
-            f"; the taxonomy's names are strings such as {example!r}, these are integers (where scikit-learn numbers "
-            "labels, Taxonomy.encode helps)"
-        )
-    if all(isinstance(name, int) for name in below) and all(isinstance(name, str) for name in unknown):
-        texts = set(unknown)
-        example = next((name for name in below if str(name) in texts), below[-1])
-        return f"; the taxonomy's names are integers such as {example!r}, these are strings"
-    for name in unknown[:5]:
-        closest = _closest(name, known)
-        if closest is not None:
-            hint = f"; is {closest!r} meant" + (f" by {name!r}?" if len(unknown) > 1 else "?")
-            if str(closest) == str(name):
-                hint += f" (the taxonomy has it as {'a string' if isinstance(closest, str) else 'an integer'})"
-            return hint
-    return ""
-
-
-def _closest(name: object, known: Collection[Name]) -> Name | None:
-    text = str(name)
-    if text in known:
-        return text
-    if not isinstance(name, str):
-        return None
-    same = next((other for other in known if not isinstance(other, str) and str(other) == text), None)
-    if same is not None:
-        return same
-    strings = sorted(
-        (other for other in known if isinstance(other, str)), key=lambda other: abs(len(other) - len(text))
-    )
-    matches = difflib.get_close_matches(text, strings[:_MOST_COMPARED], n=1, cutoff=0.4)
-    return matches[0] if matches else None
 
 
 def find_cycle(parents: Sequence[int]) -> list[int]:
@@ -222,25 +131,6 @@ def _refuse_second_parent(names: list[Name], parents: list[int], child: int, par
     )
 
 
-def add_own_leaves(nodes: Nodes, owners: Iterable[int], separator: str) -> Nodes:
-    """A leaf with the name of each owner below it, at the end of the nodes; the owner gets the name "name/*"."""
-    names, parents = list(nodes.names), list(nodes.parents)
-    known = set(names)
-    for owner in owners:
-        label = names[owner]
-        renamed = f"{label}{separator}*"
-        if renamed in known:
-            raise ValueError(
-                f"the label {label!r} lies on an inner node, which would be renamed to {renamed!r} to make place for a "
-                "leaf of its own, but there is a node of that name; rename that node"
-            )
-        known.add(renamed)
-        names[owner] = renamed
-        names.append(label)
-        parents.append(owner)
-    return Nodes(names, parents)
-
-
 def nodes_from_labels(labels: Any, *, separator: str, root: Name) -> Nodes:
     """One node for every prefix of the labels."""
     entries = as_list(labels, "labels")
@@ -317,7 +207,7 @@ def nodes_from_columns(table: Any, *, separator: str | None, root: Name) -> Node
         if array.ndim != 2:
             raise ValueError(
                 f"table has {array.ndim} dimension{'s' * (array.ndim != 1)}, expected a data frame or a 2-d array "
-                "with one column a level"
+                "with one column per level"
             )
         rows = list(map(tuple, array.tolist()))
     first_row: dict[tuple[Any, ...], int] = {}
@@ -380,7 +270,7 @@ def check_names(names: Sequence[Name] | None, n_nodes: int) -> list[Name]:
 
 
 def check_root(parents: Integers, names: list[Name]) -> None:
-    """Refuses parents with several roots, or none."""
+    """Refuse parents with several roots, or none."""
     tops = np.flatnonzero(parents == -1)
     if len(tops) > 1:
         raise ValueError(f"{len(tops)} nodes have no parent: {shown(names[i] for i in tops)}; a tree has one root")

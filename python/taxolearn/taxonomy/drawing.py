@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from taxolearn.taxonomy.build import Name
+    from taxolearn.taxonomy.names import Name
     from taxolearn.taxonomy.tree import Taxonomy
 
 _LONGEST_NAME = 60
@@ -101,7 +101,7 @@ def _choose(
     """The children to show of each node, in at most so many lines.
 
     Each level shares out what the levels above it leave over. All its nodes get the same number of lines, of which
-    the last one tells what is left out; those who need less take less. If that would be less than three, the first
+    the last one says what is left out; those who need less take less. If that would be less than three, the first
     nodes get three each. A level that has another one below it takes no more than half.
     """
     chosen: dict[int, list[int]] = {}

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from taxolearn.taxonomy.build import Name, Nodes, nodes_from_edges, shown
+from taxolearn.taxonomy.build import nodes_from_edges
+from taxolearn.taxonomy.names import Name, Nodes, shown
 
 __all__ = ["nodes_from_networkx", "to_digraph"]
 

@@ -10,12 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.taxonomy.build import (
-    Integers,
-    Name,
-    Nodes,
-    add_own_leaves,
     canonical_order,
-    check_name,
     check_names,
     check_parents,
     check_root,
@@ -26,14 +21,22 @@ from taxolearn.taxonomy.build import (
     nodes_from_edges,
     nodes_from_labels,
     nodes_from_paths,
-    shown,
     typed_classes,
 )
-from taxolearn.taxonomy.change import encoded_nodes, part_above, without_chains
+from taxolearn.taxonomy.change import add_own_leaves, encoded_nodes, part_above, without_chains
 from taxolearn.taxonomy.drawing import plot_tree, text_of
 from taxolearn.taxonomy.files import read_nodes
-from taxolearn.taxonomy.groups import make_groups
-from taxolearn.taxonomy.lookup import common_depths, find_nodes, is_one_name
+from taxolearn.taxonomy.names import (
+    Integers,
+    Name,
+    Nodes,
+    check_name,
+    common_depths,
+    find_nodes,
+    is_one_name,
+    make_groups,
+    shown,
+)
 from taxolearn.taxonomy.networkx import nodes_from_networkx, to_digraph
 
 __all__ = ["Taxonomy"]
@@ -179,7 +182,7 @@ class Taxonomy:
 
     @classmethod
     def from_columns(cls, table: Any, *, separator: str | None = None, root: Name = "root") -> Taxonomy:
-        """From a data frame or 2-d array with one column a level, the highest level first.
+        """From a data frame or 2-d array with one column per level, the highest level first.
 
         Missing values (None, NaN, "") at the end of a row make a shorter path. Names are formed as by ``from_paths``.
         """
@@ -229,7 +232,7 @@ class Taxonomy:
             - "json": nested ``{"name": ..., "children": [...]}``, or nested objects and lists such as
               ``{"animal": ["cat", "dog"], "plant": []}``. A single outermost key is the root.
 
-            By default the name's ending (.json, .nwk, .newick) or the first character tells JSON and Newick. Other
+            By default the name's ending (.json, .nwk, .newick) or the first character identifies JSON and Newick. Other
             files are read in each of the three ways that give a valid tree, where an adjacency list has to give each
             parent one line; if these trees differ, or there is none, ``format`` has to be given.
         encoding : str, default="utf-8"

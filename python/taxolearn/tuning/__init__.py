@@ -2,8 +2,8 @@
 
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.tuning.hyperparameters import Hyperparameters
-from taxolearn.tuning.objective import CrossValidationObjective
-from taxolearn.tuning.result import Evaluation, LearningResult
+from taxolearn.tuning.learn import CrossValidationObjective
+from taxolearn.tuning.search import Evaluation, LearningResult
 
 __all__ = [
     "CrossValidation",

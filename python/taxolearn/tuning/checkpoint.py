@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from taxolearn.atomic import remove_partial, replaced
+from taxolearn.raw_files import remove_partial, replaced
 
-__all__ = ["read_checkpoint", "write_checkpoint"]
+__all__ = ["read_checkpoint", "record_type", "write_checkpoint"]
 
 _FORMAT = "taxolearn learning"
 _VERSION = 1
@@ -97,6 +97,23 @@ def read_checkpoint(
     if records.dtype != record_type or records.ndim != 1:
         raise _unusable(path, "its content is not that of a checkpoint")
     return records, {name.removeprefix(_STATE): array for name, array in arrays.items() if name.startswith(_STATE)}
+
+
+def record_type(m: int) -> np.dtype[Any]:
+    """The type of the record of an evaluation with so many parameters."""
+    real = np.float64
+    return np.dtype(
+        [
+            ("theta", real, (m,)),
+            ("value", real),
+            ("gradient", real, (m,)),
+            ("converged", bool),
+            ("gap", real),
+            ("products", np.int64),
+            ("seconds", real),
+            ("tolerance", real),
+        ]
+    )
 
 
 def _content(file: BinaryIO, size: int) -> tuple[Any, dict[str, NDArray[Any]]]:

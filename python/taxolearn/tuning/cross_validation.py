@@ -1,13 +1,25 @@
-"""How hyperparameters are learned: the estimator's argument ``tuning``."""
+"""How hyperparameters are learned (the estimator's argument ``tuning``), from which rows, and in which folds."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state, check_X_y
 
-from taxolearn.validation import check_number
+from taxolearn.kernels.argument import reads_kernel_values
+from taxolearn.targets import Targets, check_labels, label_targets, row_weights
+from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.validation import check_number, in_core_form
 
-__all__ = ["CrossValidation", "as_tuning"]
+__all__ = ["CrossValidation", "TuningData", "as_tuning", "choose_rows", "make_folds", "read_data"]
+
+Integers = npt.NDArray[np.int64]
+Folds = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
 
 
 class CrossValidation(BaseEstimator):
@@ -54,7 +66,7 @@ class CrossValidation(BaseEstimator):
         self.checkpoint = checkpoint
 
     def check(self) -> None:
-        """Raises an error for what no data could make right."""
+        """Raise an error for values that no data could make right."""
         if not isinstance(self.learn_intercept_variance, (bool, np.bool_)):
             raise TypeError(f"learn_intercept_variance must be True or False, got {self.learn_intercept_variance!r}")
         repeats = check_number("repeats", self.repeats, least=1, integer=True)
@@ -71,3 +83,242 @@ def as_tuning(tuning: Any) -> CrossValidation | None:
     if isinstance(tuning, str) and tuning == "cv":
         return CrossValidation()
     raise ValueError(f'tuning is {tuning!r}, expected "cv", a CrossValidation, or None to use the values given')
+
+
+@dataclass(frozen=True)
+class TuningData:
+    """Rows with one label each.
+
+    Attributes
+    ----------
+    X : array or CSR matrix
+        Inputs in the core's form.
+    targets : int32 array of shape (n_samples,)
+        Classes in the order of the core.
+    classes : array of shape (n_classes,)
+        Labels in that order.
+    taxonomy : Taxonomy or None
+        With a leaf for each of them.
+    weights : array of shape (n_samples,) or None
+        Weights of the rows and their classes.
+    rows : array of int or None
+        The rows of the user's data that these are; None for all.
+    """
+
+    X: Any
+    targets: npt.NDArray[np.int32]
+    classes: npt.NDArray[Any]
+    taxonomy: Taxonomy | None
+    weights: Floats | None
+    rows: npt.NDArray[np.intp] | None
+
+    def partitions(self, tuning: CrossValidation, random: np.random.RandomState) -> tuple[npt.NDArray[np.int32], ...]:
+        """For each partition the fold in which each row is held out, or -1."""
+        folds = tuning.folds
+        if self.rows is not None and isinstance(folds, np.ndarray) and len(folds) > self.rows[-1]:
+            folds = folds[self.rows]  # they were folds of all rows
+        # By the order of labels, so that a seed makes the same folds with and without a taxonomy.
+        ranks = np.argsort(np.argsort(self.classes, kind="stable"), kind="stable")[self.targets]
+        n_classes = len(self.classes)
+        return tuple(make_folds(ranks, n_classes, folds, random, argument="folds") for _ in range(tuning.repeats))
+
+
+def read_data(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    classes: npt.ArrayLike | None,
+    subset: float | None,
+    random: np.random.RandomState,
+) -> TuningData:
+    """Check what the user gives, and choose rows if a subset is asked for. Its classes are those of all rows."""
+    taxonomy = model.taxonomy
+    if not (taxonomy is None or isinstance(taxonomy, Taxonomy)):
+        raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(taxonomy).__name__}")
+    X, y = check_X_y(X, y, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C")
+    X = in_core_form(X)
+    rows = choose_rows(y, subset, random)
+    if rows is not None:
+        classes = np.unique(y) if classes is None else classes
+        is_pairwise = reads_kernel_values(model.kernel)
+        X, y = np.ascontiguousarray(X[np.ix_(rows, rows)]) if is_pairwise else X[rows], y[rows]
+        sample_weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+    if taxonomy is None and classes is not None:
+        known = np.unique(np.asarray(classes))
+        seen, indices = check_labels(y, least=1)
+        unknown = np.setdiff1d(seen, known)
+        if len(unknown) > 0:
+            raise ValueError(f"classes lacks labels that are in y: {unknown[:5].tolist()}")
+        targets = Targets(known, None, np.arange(len(known)), np.searchsorted(known, seen)[indices].astype(np.int32))
+    else:
+        targets = label_targets(y, taxonomy, "own")
+    weights = row_weights(targets, sample_weight, model.class_weight, X)
+    return TuningData(X, targets.labels, targets.in_core_order, targets.taxonomy, weights, rows)
+
+
+def choose_rows(
+    y: npt.NDArray[Any], subset: float | None, random: np.random.RandomState
+) -> npt.NDArray[np.intp] | None:
+    """A random subset in which every class has its share; None for all rows."""
+    if subset is None:
+        return None
+    n = len(y)
+    if isinstance(subset, float):
+        count = int(np.ceil(check_number("subset", subset, least=0, strict=True) * n))
+    else:
+        count = check_number("subset", subset, least=2, integer=True)
+    if count >= n:
+        return None
+    # The k-th of m shuffled rows of a class comes at (k + a random number) / m, so that any beginning is in proportion.
+    places = np.empty(n)
+    order = random.permutation(n)
+    labels = np.unique(y, return_inverse=True)[1][order]
+    for rows in np.split(order[np.argsort(labels, kind="stable")], np.cumsum(np.bincount(labels))[:-1]):
+        places[rows] = (np.arange(len(rows)) + random.uniform()) / len(rows)
+    chosen: npt.NDArray[np.intp] = np.sort(np.argsort(places, kind="stable")[:count])
+    if np.unique(y[chosen], return_counts=True)[1].max() < 2:
+        raise ValueError(
+            f"subset={subset!r} leaves {len(chosen)} rows, no two of the same class, so none can be held out; raise it"
+        )
+    return chosen
+
+
+def make_folds(
+    indices: npt.ArrayLike,
+    n_classes: int,
+    cv: Any,
+    random_state: Any = None,
+    *,
+    argument: str = "cv",
+) -> Folds:
+    """The fold in which each row is held out; -1 for rows that are always trained on.
+
+    A number of folds makes them stratified. The rows of each class are shuffled and dealt round the folds, each class
+    beginning where the last one stopped: every class is spread as evenly as can be, and the sizes of folds differ by
+    at most one. Classes with fewer rows than folds are in some folds only. The row of a class that has no other is
+    never held out: its loss would say nothing about the kernel, only that the class was never seen. If there are fewer
+    rows than folds, there are fewer folds.
+
+    Folds that are given by the user are taken as they are, whatever classes they leave out.
+
+    Parameters
+    ----------
+    indices : array of int of shape (n_samples,)
+        Classes.
+    n_classes : int
+        Number of classes, seen or not.
+    cv : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int of shape (n_samples,)
+        Number of folds, at least 2; or the folds. A row may be held out once at most, and each fold must train on all
+        rows that it does not hold out. An array has the fold of every row, -1 for none.
+    random_state : int, RandomState instance or None, default=None
+        Of the shuffling. Not used for folds that are given.
+    argument : str, default="cv"
+        What messages call ``cv``.
+
+    Returns
+    -------
+    int32 array of shape (n_samples,)
+        Folds from 0 on, without holes.
+    """
+    indices = np.asarray(indices, dtype=np.int64)
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        if cv < 2:
+            raise ValueError(f"{argument} is {cv}, expected at least 2 folds")
+        counts = np.bincount(indices, minlength=n_classes)
+        rows = np.flatnonzero(counts[indices] > 1)
+        if len(rows) == 0:
+            raise ValueError(
+                "y has no class with two rows, so none can be held out to learn hyperparameters; "
+                "choose their values, with tuning=None (on the command line: --variance)"
+            )
+        random = check_random_state(random_state)
+        fold_of = np.full(len(indices), -1, dtype=np.int64)
+        fold_of[rows] = _deal(indices[rows], int(cv), random)
+    elif hasattr(cv, "split") and not isinstance(cv, (str, bytes)):
+        fold_of = _from_pairs(cv.split(np.zeros((len(indices), 1)), indices), len(indices), argument)
+    else:
+        fold_of = _from_given(cv, len(indices), argument)
+    return _check_folds(fold_of, argument)
+
+
+def _deal(classes: Integers, n_folds: int, random: np.random.RandomState) -> Integers:
+    shuffled = random.permutation(len(classes))
+    order = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    folds = np.empty(len(classes), dtype=np.int64)
+    folds[order] = np.arange(len(classes)) % min(n_folds, len(classes))
+    return folds
+
+
+def _from_given(cv: Any, n: int, argument: str) -> Integers:
+    """Folds from an array of them, or from pairs."""
+    expected = (
+        f"{argument} must be a number of folds, a splitter, pairs (train, test) of row numbers, or the fold of each of "
+        f"the {n} rows"
+    )
+    if isinstance(cv, (str, bytes, bool)) or not isinstance(cv, Iterable):
+        raise TypeError(f"{expected}, got {type(cv).__name__}")
+    items = cv if isinstance(cv, np.ndarray) else list(cv)
+    if len(items) > 0 and all(map(_is_pair, items)):
+        return _from_pairs(items, n, argument)
+    try:
+        folds = np.asarray(items)
+    except ValueError:
+        raise ValueError(f"{expected}; these numbers have no common shape") from None
+    if folds.shape != (n,) or folds.dtype.kind not in "iu":
+        raise ValueError(f"{expected}; got an array of shape {folds.shape} and type {folds.dtype}")
+    return folds.astype(np.int64)
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, (tuple, list)) and len(item) == 2 and all(hasattr(part, "__len__") for part in item)
+
+
+def _from_pairs(pairs: Iterable[Any], n: int, argument: str) -> Integers:
+    fold_of = np.full(n, -1, dtype=np.int64)
+    for fold, (train, test) in enumerate(pairs):
+        trained, held = (_as_mask(rows, n, argument) for rows in (train, test))
+        if (held & (fold_of >= 0)).any():
+            row = int(np.flatnonzero(held & (fold_of >= 0))[0])
+            raise ValueError(
+                f"{argument} holds out row {row} more than once, in folds {fold_of[row]} and {fold}; for several "
+                "partitions of the rows give a number of folds and repeats"
+            )
+        if not np.array_equal(trained, ~held):
+            row = int(np.flatnonzero(trained == held)[0])
+            what = "both trains on it and holds it out" if held[row] else "neither trains on it nor holds it out"
+            raise ValueError(
+                f"{argument}: row {row}: fold {fold} {what}; expected to train on all rows that are not held out"
+            )
+        fold_of[held] = fold
+    return fold_of
+
+
+def _as_mask(rows: Any, n: int, argument: str) -> npt.NDArray[np.bool_]:
+    numbers = np.asarray(rows)
+    if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and numbers.size > 0):
+        raise ValueError(
+            f"{argument} must have pairs of arrays of row numbers, got an array of shape {numbers.shape} and type "
+            f"{numbers.dtype}"
+        )
+    numbers = numbers.astype(np.int64)
+    wrong = numbers[(numbers < 0) | (numbers >= n)]
+    if len(wrong) > 0:
+        raise ValueError(f"{argument} has the row number {wrong[0]}, expected 0 to {n - 1}")
+    mask = np.zeros(n, dtype=np.bool_)
+    mask[numbers] = True
+    return mask
+
+
+def _check_folds(fold_of: Integers, argument: str) -> Folds:
+    """Without holes, if every fold leaves something to train on."""
+    if fold_of.min(initial=0) < -1:
+        raise ValueError(f"{argument} has the fold {fold_of.min()}, expected -1 (never held out) or folds from 0 on")
+    used, numbers = np.unique(fold_of, return_inverse=True)
+    has_rest = len(used) > 0 and used[0] == -1
+    n_folds = len(used) - has_rest
+    if n_folds == 0:
+        raise ValueError(f"{argument} holds out no row at all; at least one fold is needed")
+    if n_folds == 1 and not has_rest:
+        raise ValueError(f"{argument} holds out all rows in one fold, so none is left to train on; give more folds")
+    return (numbers.reshape(fold_of.shape) - has_rest).astype(np.int32)

@@ -7,12 +7,11 @@ import numpy.typing as npt
 from scipy.linalg import eigh
 
 from taxolearn import _core
-from taxolearn.couplings.base import ClassCoupling
-from taxolearn.fitting.problem import Problem
-from taxolearn.fitting.run import fit_functions
-from taxolearn.kernels.assignment import assign_kernels
+from taxolearn.couplings.coupling import ClassCoupling
+from taxolearn.fitting.fit import Problem, fit_functions
+from taxolearn.kernels.argument import assign_kernels
 from taxolearn.kernels.base import Kernel
-from taxolearn.tuning.data import TuningData
+from taxolearn.tuning.cross_validation import TuningData
 
 __all__ = ["confusion", "confusion_loadings", "leading_loadings"]
 

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn import _core
-from taxolearn.couplings.base import ClassCoupling, make_coupling
+from taxolearn.couplings.coupling import ClassCoupling, make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.kernels.assignment import ClassKernels, assign_kernels, from_mapping, function_names
+from taxolearn.kernels.argument import ClassKernels, assign_kernels, from_mapping, function_names
 from taxolearn.kernels.base import Kernel
 from taxolearn.kernels.inner_product import Linear
-from taxolearn.kernels.parameters import exact_log
-from taxolearn.taxonomy.build import group_names
+from taxolearn.kernels.leaf import exact_log
+from taxolearn.taxonomy.names import group_names
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.tuning.hyperparameters import Hyperparameters
-from taxolearn.tuning.learned_parts import (
+from taxolearn.tuning.hyperparameters import (
+    Hyperparameters,
     LearnedKernel,
     LearnedLoadings,
     LearnedVariances,

@@ -1,19 +1,20 @@
-"""Files as the readers want them: bytes in blocks or lines of text, decompressed where they are gzip."""
+"""Files as bytes: read in blocks or lines, decompressed where they are gzip; replaced as a whole or not at all."""
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
+import secrets
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, BinaryIO, TypeAlias
 
-__all__ = ["Source", "name_of", "read_all", "read_blocks", "read_lines", "read_text"]
+__all__ = ["Source", "name_of", "read_all", "read_blocks", "read_lines", "read_text", "remove_partial", "replaced"]
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
-
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 22
 
@@ -113,3 +114,54 @@ def read_lines(source: Source, encoding: str) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
+
+
+@contextmanager
+def replaced(path: Path, what: str) -> Iterator[BinaryIO]:
+    """Yield a new file, to be written and read, that takes the place of ``path`` if nothing goes wrong.
+
+    Whatever happens meanwhile, the path holds the whole old file or the whole new one. A link stays a link: what it
+    points to is replaced. Devices, pipes and folders are left alone.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file will be.
+    what : str
+        Begins the message of an ``OSError``.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, f"{what}: cannot write {path}: it is not a regular file; choose another path")
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with partial.open("xb+") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        message = f"{what}: cannot write {path}: {error.strerror or error}; a file from before is as it was"
+        raise OSError(error.errno, message) from error
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+    _sync_folder(path.parent)
+
+
+def remove_partial(path: Path) -> None:
+    """Remove what killed processes left half-written next to a path."""
+    for partial in path.parent.glob("*.partial"):
+        if partial.name.startswith(f".{path.name}."):
+            with suppress(OSError):
+                partial.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make sure that the new name of a file lasts, where the system lets us."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
