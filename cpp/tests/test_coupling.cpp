@@ -53,6 +53,11 @@ void check_against_dense(const Make& make, const TiedVariances& tied, const Matr
     const double h = 1e-5;
     CHECK(gradient[k] == doctest::Approx((value(h) - value(-h)) / (2.0 * h)).epsilon(1e-7).scale(G.norm()));
   }
+  const VectorXd products = ((S * R).array() * (H * R).array()).colwise().sum();
+  std::vector<double> by_factor(gradient.size(), 0.0);
+  coupling->factor_grad(products.data(), by_factor.data());
+  for (std::size_t k = 0; k < gradient.size(); ++k)
+    CHECK(by_factor[k] == doctest::Approx(gradient[k]).epsilon(1e-12).scale(products.norm()));
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_CASE("a coupling by factors against its dense root, over no other coupling,
       REQUIRE(coupling->classes() == C);
       REQUIRE(coupling->factors() == R.cols());
       REQUIRE(coupling->parameters() == parts.parameters());
-      CHECK_FALSE(coupling->scales_factors());
+      CHECK(coupling->parameter_of_factor().empty());
       Random random(7);
       const MatrixXd S = random.matrix(rows, C), H = random.matrix(rows, C), A = random.matrix(rows, R.cols());
       Matrix<double> in_double = as_matrix(S), roots(rows, R.cols()), classes(rows, C);

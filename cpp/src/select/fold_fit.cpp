@@ -52,6 +52,18 @@ void to_minus_hessian_product(const Likelihood& likelihood, const Matrix<double>
   });
 }
 
+/// Fits find coefficients up to what K does not see. Derivatives by variances of factors do not see it either; those by
+/// other parameters may. For them both sides are what the predictors ask for: alpha = -r and f = c - H K f, given K f.
+void determine_sides(const Coupling& coupling, const Likelihood& likelihood, const Matrix<double>& state,
+                     const Matrix<double>& residual, const Matrix<double>& c, Matrix<double> image,
+                     FoldOutcome& outcome, const Execution& execution) {
+  if (!coupling.parameter_of_factor().empty()) return;
+  to_minus_hessian_product(likelihood, state, image, execution);
+  axpy(1.0, c.data(), image.data(), c.size(), execution);
+  outcome.f = as_buffer(image, 1.0);
+  outcome.alpha = as_buffer(residual, -1.0);
+}
+
 double inner_product(const Matrix<double>& a, const Matrix<double>& b, const Execution& execution) {
   return dot(a.data(), b.data(), a.size(), execution);
 }
@@ -74,13 +86,13 @@ void note(const MinimizeResult& result, double& gap, FoldOutcome& outcome) {
   gap = result.gap == 0.0 ? 0.0 : std::abs(result.gap / result.objective);
 }
 
-/// Points of several folds side by side, n x (folds C).
+/// One side of several folds, next to each other, n x (folds C).
 Matrix<double> side_by_side(const std::vector<FoldOutcome>& folds, Index rows, Index classes,
-                            Buffer<double> FoldOutcome::* point) {
+                            const Buffer<double>& (FoldOutcome::*side)() const) {
   const auto count = static_cast<Index>(folds.size());
   Matrix<double> out(rows, count * classes);
   for (Index k = 0; k < count; ++k) {
-    const double* const from = (folds[static_cast<std::size_t>(k)].*point).data();
+    const double* const from = (folds[static_cast<std::size_t>(k)].*side)().data();
     for (Index i = 0; i < rows; ++i) std::copy(from + i * classes, from + (i + 1) * classes, out.row(i) + k * classes);
   }
   return out;
@@ -314,13 +326,7 @@ void FoldFits<T>::fit_and_solve(AnySpace& space, Problem& problem, Index fold, c
   solve(space, problem, adjoint_before, outcome, execution);
   problem.likelihood = &trained;
   outcome.value -= inner(space, outcome.fit, execution) + inner_product(space.predictors(), residual, execution);
-  if (!problem.prior.coupling->scales_factors()) {
-    Matrix<double> f = space.predictors();
-    to_minus_hessian_product(trained, state, f, execution);
-    axpy(1.0, c.data(), f.data(), c.size(), execution);
-    outcome.f = as_buffer(f, 1.0);
-    outcome.alpha = as_buffer(residual, -1.0);
-  }
+  determine_sides(*problem.prior.coupling, trained, state, residual, c, space.predictors(), outcome, execution);
 }
 
 template <class T>
@@ -345,11 +351,11 @@ void FoldFits<T>::stacked(Index first_fold, Index count) {
     const Index size = point_size(space);
     fit_and_solve(space, problem, first_fold, fits_.next(size), adjoints_.next(size), outcome, execution_);
     const Stopwatch watch(out_.gradient_seconds);
-    if (settings_.gradient) {
+    if (settings_.gradient && outcome.alpha.empty()) {
       add_gradient(coupling, outcome.fit, outcome.adjoint, out_, execution_);
-      if (!coupling.scales_factors())
-        add_gradient(coupling, *linear_.features, as_matrix(outcome.alpha, rows_, classes_),
-                     as_matrix(outcome.f, rows_, classes_), out_, execution_);
+    } else if (settings_.gradient) {
+      add_gradient(prior_, *linear_.features, as_matrix(outcome.alpha, rows_, classes_),
+                   as_matrix(outcome.f, rows_, classes_), out_, execution_);
     }
     merge(outcome);
     return;
@@ -374,11 +380,9 @@ void FoldFits<T>::stacked(Index first_fold, Index count) {
     const Stopwatch watch(out_.gradient_seconds);
     const ReplicatedCoupling replicated(coupling, count);
     Problem problem = make_problem(replicated, count);
-    const bool scales = coupling.scales_factors();
-    const auto alpha = scales ? &FoldOutcome::fit : &FoldOutcome::alpha;
-    const auto f = scales ? &FoldOutcome::adjoint : &FoldOutcome::f;
-    add_gradient(problem.prior, coupling, operators, side_by_side(outcomes, rows_, classes_, alpha),
-                 side_by_side(outcomes, rows_, classes_, f), settings_.kernel_gradient, out_, execution_);
+    add_gradient(problem.prior, coupling, operators, side_by_side(outcomes, rows_, classes_, &FoldOutcome::left),
+                 side_by_side(outcomes, rows_, classes_, &FoldOutcome::right), settings_.kernel_gradient, out_,
+                 execution_);
     out_.products += static_cast<int>(count);
   }
   for (const FoldOutcome& outcome : outcomes) merge(outcome);
@@ -425,15 +429,9 @@ void FoldFits<T>::shuffled(Index fold) {
     outcome.value -= inner(space, outcome.fit, execution_) + inner_product(residual_out, u_out, execution_) +
                      inner_product(space.predictors(), residual, execution_) +
                      inner_product(offset, residual, execution_);
-    if (problem.prior.coupling->scales_factors()) {
-      put_rows(as_matrix(outcome.adjoint, count_in, classes_), rows.places_in, f);
-    } else {
-      Matrix<double> f_in = offset;
-      axpy(1.0, space.predictors().data(), f_in.data(), f_in.size(), execution_);
-      to_minus_hessian_product(*trained, state, f_in, execution_);
-      put_rows(f_in, rows.places_in, f);
-      put_rows(as_matrix(as_buffer(residual, -1.0), residual.rows(), classes_), rows.places_in, alpha);
-    }
+    determine_sides(*prior_.coupling, *trained, state, residual, c, space.predictors(), outcome, execution_);
+    put_rows(as_matrix(outcome.left(), count_in, classes_), rows.places_in, alpha);
+    put_rows(as_matrix(outcome.right(), count_in, classes_), rows.places_in, f);
     const Stopwatch watch(out_.gradient_seconds);
     add_gradient(whole.prior, *prior_.coupling, rows.whole, alpha, f, settings_.kernel_gradient, out_, execution_);
     ++outcome.counters.products;

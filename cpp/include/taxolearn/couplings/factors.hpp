@@ -24,7 +24,6 @@ class FactorCoupling final : public Coupling {
   void from_factors(Index count, const double* A, double* out) const override;
   void diag(double* out) const override;
   Index parameters() const override;
-  bool scales_factors() const override { return false; }
 
   /// By the loadings that is E^T (H B) + H^T (E B).
   void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const override;

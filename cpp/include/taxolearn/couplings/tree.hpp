@@ -26,6 +26,7 @@ class TreeCoupling final : public Coupling {
   void diag(double* out) const override;
   Index parameters() const override { return tied_.parameters(); }
   void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const override;
+  std::vector<Index> parameter_of_factor() const override { return tied_.groups_from(1); }
 
  private:
   template <class T>
