@@ -94,7 +94,7 @@ TEST_CASE("the root has no variance and no parameter") {
   CHECK(S == std::vector<double>{1.0, 2.0});
 }
 
-TEST_CASE("bad variances and groups are told by position") {
+TEST_CASE("errors name the position of bad variances and groups") {
   const auto taxonomy = std::make_shared<const Taxonomy>(std::vector<Index>{-1, 0, 0});
   const auto message = [&](std::vector<double> variances, std::vector<Index> groups) {
     return rejection([&] { TreeCoupling(taxonomy, {variances, groups}); });

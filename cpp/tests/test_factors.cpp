@@ -235,17 +235,17 @@ TEST_CASE("a prior of low rank: fits come to the certified minimum, and certific
   }
 }
 
-TEST_CASE("bad loadings are told by position") {
+TEST_CASE("errors name the position of bad loadings") {
   const auto base = std::make_shared<IndependentCoupling>(TiedVariances{{1.0, 1.0}, {}});
   const auto message = [&](const MatrixXd& loadings) {
     return rejection([&] { FactorCoupling(base, as_matrix(loadings)); });
   };
-  MatrixXd good = MatrixXd::Ones(2, 1);
-  CHECK(message(good).empty());
+  MatrixXd loadings = MatrixXd::Ones(2, 1);
+  CHECK(message(loadings).empty());
   CHECK(message(MatrixXd::Ones(3, 1)) == "loadings has 3 rows, expected 2, one per class");
   CHECK(contains(message(MatrixXd(2, 0)), "loadings has the shape (2, 0)"));
-  good(1, 0) = std::nan("");
-  CHECK(contains(message(good), "loadings[1, 0] is nan"));
+  loadings(1, 0) = std::nan("");
+  CHECK(contains(message(loadings), "loadings[1, 0] is nan"));
 }
 
 TEST_CASE("loadings go with one kernel for all, and not with exact steps") {

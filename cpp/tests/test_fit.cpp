@@ -172,7 +172,7 @@ TEST_CASE("large problems begin in single precision and end in double where that
   CHECK(fit(small.problem, settings, Start(), one).precision == Precision::double_);
 }
 
-TEST_CASE("the space is the smaller one unless told") {
+TEST_CASE("the space is the smaller one unless it is chosen") {
   const Example tall(60, 16, 3, 1.0, 1.0, 2), wide(16, 60, 3, 1.0, 1.0, 2);
   FitSettings settings;
   CHECK(choose_space(tall.problem, settings) == Space::weights);
@@ -329,7 +329,7 @@ TEST_CASE("a monitor hears of every iteration and can stop the fit") {
   }
 }
 
-TEST_CASE("bad problems and settings are told by name") {
+TEST_CASE("errors name bad problems and settings") {
   const Example example(20, 10, 3, 1.0, 1.0, 2);
   const auto message = [](const Problem& problem, const FitSettings& settings) {
     return rejection([&] { fit(problem, settings, Start(), one); });

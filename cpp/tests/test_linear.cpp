@@ -213,7 +213,7 @@ TEST_CASE_TEMPLATE("inputs without rows or features", T, float, double) {
   }
 }
 
-TEST_CASE_TEMPLATE("bad arguments are told by name", T, float, double) {
+TEST_CASE_TEMPLATE("errors name bad arguments", T, float, double) {
   const Inputs inputs(33, 24, 4, 17);
   const double infinity = std::numeric_limits<double>::infinity();
   for (const InputView& X : inputs.views) {

@@ -103,7 +103,7 @@ TEST_CASE("the Kronecker preconditioner is a Kronecker product of the means over
   }
 }
 
-TEST_CASE("before it is told of the losses it is the identity") {
+TEST_CASE("it is the identity before the first renewal") {
   const Example example(30, 6, 14, 4.0, true);
   KroneckerPreconditioner preconditioner(example.problem, Execution{});
   const Index size = 6 * static_cast<Index>(example.R.cols()) + example.likelihood.outputs();

@@ -110,7 +110,7 @@ void SparseLinear<T>::arrange(const SparseView<V, I>& X, const Execution& execut
     }
     if (compact) diagonal_[static_cast<std::size_t>(i)] = static_cast<T>(alone);
   });
-  by_row_ = GatherMatrix<T>(std::move(offsets), std::move(indices), std::move(values));
+  by_row_ = SparseMatrix<T>(std::move(offsets), std::move(indices), std::move(values));
   by_feature_ = by_row_.transposed(kept, execution);
 }
 
@@ -124,11 +124,11 @@ void SparseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shi
   for (Index first = 0; first < S.cols; first += width) {
     const Index columns = std::min(width, S.cols - first);
     pack_panel(S, first, columns, width, row_panel_.data(), execution);
-    GatherTarget<T> features;
+    ProductTarget<T> features;
     features.out = DenseView<T>(feature_panel_.data(), by_feature_.rows(), width);
     features.columns = width;
-    by_feature_.gather(row_panel_.data(), width, features, execution);
-    GatherTarget<T> result;
+    by_feature_.multiply(row_panel_.data(), width, features, execution);
+    ProductTarget<T> result;
     result.out = DenseView<T>(out.data + first, out.rows, columns, out.stride);
     result.columns = columns;
     result.scale = static_cast<T>(this->variance_);
@@ -137,7 +137,7 @@ void SparseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shi
       result.diagonal = diagonal_.data();
       result.self = row_panel_.data();
     }
-    by_row_.gather(feature_panel_.data(), width, result, execution);
+    by_row_.multiply(feature_panel_.data(), width, result, execution);
   }
 }
 
@@ -149,12 +149,12 @@ void SparseLinear<T>::project(DenseView<const T> S, DenseView<T> W, const Execut
   const Index width = panel_width_for<T>(S.cols);
   row_panel_.resize(static_cast<std::size_t>(S.rows * width));
   for (Index first = 0; first < S.cols; first += width) {
-    GatherTarget<T> target;
+    ProductTarget<T> target;
     target.columns = std::min(width, S.cols - first);
     target.out = DenseView<T>(W.data + first, W.rows, target.columns, W.stride);
     target.scale = static_cast<T>(std::sqrt(this->variance_));
     pack_panel(S, first, target.columns, width, row_panel_.data(), execution);
-    by_feature_.gather(row_panel_.data(), width, target, execution);
+    by_feature_.multiply(row_panel_.data(), width, target, execution);
   }
 }
 
@@ -166,13 +166,13 @@ void SparseLinear<T>::expand(DenseView<const T> W, DenseView<T> out, const T* sh
   const Index width = panel_width_for<T>(W.cols);
   feature_panel_.resize(static_cast<std::size_t>(W.rows * width));
   for (Index first = 0; first < W.cols; first += width) {
-    GatherTarget<T> target;
+    ProductTarget<T> target;
     target.columns = std::min(width, W.cols - first);
     target.out = DenseView<T>(out.data + first, out.rows, target.columns, out.stride);
     target.scale = static_cast<T>(std::sqrt(this->variance_));
     target.shift = shift == nullptr ? nullptr : shift + first;
     pack_panel(W, first, target.columns, width, feature_panel_.data(), execution);
-    by_row_.gather(feature_panel_.data(), width, target, execution);
+    by_row_.multiply(feature_panel_.data(), width, target, execution);
   }
 }
 

@@ -31,7 +31,8 @@ double to_residual(const Likelihood& likelihood, Matrix<double>& u, const Execut
   });
 }
 
-Matrix<double> curved(const Likelihood& likelihood, const Matrix<double>& u, const Execution& execution) {
+/// The likelihood's curvature at predictors u, as it keeps it for products with its Hessian.
+Matrix<double> curvature_at(const Likelihood& likelihood, const Matrix<double>& u, const Execution& execution) {
   Matrix<double> state = u;
   const Blocks blocks = blocks_of(u);
   parallel_for(blocks.number(), execution, [&](Index block) {
@@ -79,8 +80,8 @@ std::unique_ptr<Likelihood> masked(const CrossValidation& cv, Index fold, bool h
   return cv.likelihood().subset(rows, factors);
 }
 
-/// Takes down how a fit or a system went.
-void note(const MinimizeResult& result, double& gap, FoldOutcome& outcome) {
+/// Adds how a fit or a system went to the outcome of its fold.
+void record(const MinimizeResult& result, double& gap, FoldOutcome& outcome) {
   outcome.iterations += result.iterations;
   outcome.converged = outcome.converged && result.status == Status::converged;
   gap = result.gap == 0.0 ? 0.0 : std::abs(result.gap / result.objective);
@@ -287,7 +288,8 @@ void FoldFits<T>::fit(AnySpace& space, const Problem& problem, const Buffer<doub
     start(space, before);
     space.rescale();
   }
-  note(lbfgs(space, minimize_settings(problem, settings_.tolerance), report(outcome, execution)), outcome.gap, outcome);
+  record(lbfgs(space, minimize_settings(problem, settings_.tolerance), report(outcome, execution)), outcome.gap,
+         outcome);
   outcome.fit = point_of(space);
 }
 
@@ -303,7 +305,7 @@ void FoldFits<T>::solve(AnySpace& space, const Problem& problem, const Buffer<do
   }
   MinimizeSettings settings = minimize_settings(problem, settings_.adjoint_tolerance);
   settings.quadratic = true;
-  note(nonlinear_cg(space, settings, report(outcome, execution)), outcome.adjoint_gap, outcome);
+  record(nonlinear_cg(space, settings, report(outcome, execution)), outcome.adjoint_gap, outcome);
   outcome.adjoint = point_of(space);
 }
 
@@ -319,7 +321,7 @@ void FoldFits<T>::fit_and_solve(AnySpace& space, Problem& problem, Index fold, c
   if (!settings_.gradient) return;
   Matrix<double> residual = space.predictors();
   to_residual(trained, residual, execution);
-  const Matrix<double> state = curved(trained, space.predictors(), execution);
+  const Matrix<double> state = curvature_at(trained, space.predictors(), execution);
   const QuadraticLikelihood quadratic(trained, state, c, 0.0);
   problem.likelihood = &quadratic;
   if (!adjoint_before.empty()) put_known(space, c, adjoint_before);
@@ -416,7 +418,7 @@ void FoldFits<T>::shuffled(Index fold) {
     const Matrix<double> offset = rows_of(image, rows.places_in);
     Matrix<double> residual = space.predictors();
     to_residual(*trained, residual, execution_);
-    const Matrix<double> state = curved(*trained, space.predictors(), execution_);
+    const Matrix<double> state = curvature_at(*trained, space.predictors(), execution_);
     Matrix<double> c = offset;
     to_minus_hessian_product(*trained, state, c, execution_);
     // The system of all rows, with its solution at the held-out ones put in: the constant makes the values the same.
@@ -452,9 +454,9 @@ void FoldFits<T>::exact(Index fold) {
     const Stopwatch watch(outcome.fit_seconds);
     const Buffer<double> before = fits_.next(point_size(space));
     if (!before.empty()) start(space, before);
-    note(exact_newton(space, problem, minimize_settings(problem, settings_.tolerance), report(outcome, execution_),
-                      execution_),
-         outcome.gap, outcome);
+    record(exact_newton(space, problem, minimize_settings(problem, settings_.tolerance), report(outcome, execution_),
+                        execution_),
+           outcome.gap, outcome);
     outcome.fit = point_of(space);
   }
   Matrix<double> c = space.predictors();
@@ -463,7 +465,7 @@ void FoldFits<T>::exact(Index fold) {
   if (settings_.gradient) {
     Matrix<double> residual = space.predictors();
     to_residual(*trained, residual, execution_);
-    const Matrix<double> state = curved(*trained, space.predictors(), execution_);
+    const Matrix<double> state = curvature_at(*trained, space.predictors(), execution_);
     Matrix<double> image(rows_, classes_), f(rows_, classes_);
     {
       const Stopwatch watch(outcome.adjoint_seconds);

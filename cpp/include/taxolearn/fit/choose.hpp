@@ -24,13 +24,13 @@ const char* method_name(Method method);
 /// The smaller space, unless the settings or the kernel say otherwise.
 Space choose_space(const Problem& problem, const FitSettings& settings);
 
-/// Pairs that L-BFGS keeps where nothing is said.
+/// Pairs that L-BFGS keeps unless the settings say otherwise.
 int choose_history(const Problem& problem, Space space);
 
 /// Whether products in single precision are faster as a whole: with little work, the time goes elsewhere.
 bool single_is_worthwhile(const Problem& problem);
 
-/// Memory of the vectors of L-BFGS, in double precision.
+/// Memory of the vectors of L-BFGS on this problem, in double precision.
 double lbfgs_bytes(const Problem& problem, Space space, int history);
 
 /// Whether exact Newton steps are a matter of seconds, for a problem on which iterations come to no end.
