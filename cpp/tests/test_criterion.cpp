@@ -17,8 +17,6 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-
 constexpr Index rows = 30;
 constexpr Index classes = 4;
 constexpr Index fold_count = 3;

@@ -1,42 +1,23 @@
 #include <doctest/doctest.h>
 
-#include "problems.hpp"
+#include "softmax_example.hpp"
 #include "taxolearn/fit/certificate.hpp"
 #include "taxolearn/fit/choose.hpp"
 #include "taxolearn/fit/fit.hpp"
 #include "taxolearn/fit/newton.hpp"
 #include "taxolearn/fit/predict.hpp"
-#include "taxolearn/likelihood/softmax.hpp"
 
 using namespace taxolearn;
 using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
 /// A problem, its dense self, and its minimum where that is asked for.
-struct Example {
-  Inputs inputs;
-  std::vector<std::int32_t> labels;
-  std::vector<double> weights;
-  Softmax likelihood;
-  Problem problem;
+struct Example : SoftmaxExample {
   DenseProblem oracle;
 
   Example(Index rows, Index cols, Index classes, double variance, double intercept_variance, int view)
-      : inputs(rows, cols, 4, 1),
-        labels(Random(2).labels(rows, classes)),
-        weights(Random(3).weights(rows)),
-        likelihood(labels.data(), rows, classes, weights.data()),
-        oracle(inputs.X, one_hot(labels, classes), Eigen::Map<VectorXd>(weights.data(), rows), variance,
-               intercept_variance) {
-    problem.X = inputs.views[static_cast<std::size_t>(view)];
-    problem.likelihood = &likelihood;
-    problem.prior.variance = variance;
-    problem.prior.intercept_variance = intercept_variance;
-  }
+      : SoftmaxExample(rows, cols, classes, variance, intercept_variance, view), oracle(in_dense_algebra()) {}
 
   double minimum() const { return oracle.objective(oracle.minimizer()); }
 

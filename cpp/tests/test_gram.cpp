@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "operators.hpp"
 #include "own_kernel.hpp"
 #include "taxolearn/operators/gram.hpp"
 
@@ -7,15 +8,6 @@ using namespace taxolearn;
 using namespace taxolearn::tests;
 
 namespace {
-
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
-template <class T>
-constexpr Index tile = symmetric_tile(sizeof(T));
-
-template <class T>
-constexpr double tolerance = 2.0 * rounding<T>;
 
 /// Three kernels on the same inputs.
 std::vector<OwnKernel> some_kernels() { return {{1.25, 0.75}, {0.5, 2.0}, {3.0, 1.0}}; }
@@ -25,15 +17,6 @@ std::vector<std::unique_ptr<Operator<T>>> make(const DenseInputs& inputs, const 
   std::vector<std::shared_ptr<const Kernel>> kernels;
   for (const OwnKernel& kernel : some_kernels()) kernels.push_back(std::make_shared<OwnKernel>(kernel));
   return make_gram<T>(kernels, inputs.view(), execution);
-}
-
-template <class T>
-MatrixXd apply(Operator<T>& op, const MatrixXd& S, const T* shift, const Execution& execution) {
-  const Padded<T> in(S);
-  Padded<T> out(S.rows(), S.cols());
-  op.apply(in.view(), out.view(), shift, execution);
-  CHECK(out.padding_untouched());
-  return dense(out.view());
 }
 
 /// Everything the operator says is that of the kernel on these rows.

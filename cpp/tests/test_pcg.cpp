@@ -8,8 +8,6 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-
 /// Symmetric positive definite, badly scaled, but well conditioned once its diagonal is one.
 MatrixXd scaled_matrix(Index size) {
   const MatrixXd B = Random(1).matrix(size, size / 2);

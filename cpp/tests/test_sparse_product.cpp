@@ -8,9 +8,6 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
 template <class T>
 SparseMatrix<T> sparse_matrix(const Sparse<T, std::int32_t>& A) {
   return SparseMatrix<T>(std::vector<Index>(A.offsets.begin(), A.offsets.end()), A.columns, A.values);
