@@ -30,6 +30,18 @@ MatrixXd apply(Operator<T>& op, const MatrixXd& S, const T* shift, const Executi
   return dense(out.view());
 }
 
+/// Checks M S and M S + 1 shift^T for a random S of m columns, on one thread and on two.
+template <class T>
+void check_products(Operator<T>& op, const MatrixXd& M, Index m, Random& random) {
+  const MatrixXd S = random.matrix(M.rows(), m);
+  const VectorXd shift = random.matrix(m, 1);
+  const std::vector<T> values(shift.data(), shift.data() + m);
+  const MatrixXd plain = apply<T>(op, S, nullptr, one);
+  CHECK(relative_error(plain, times(M, S)) < tolerance<T>);
+  CHECK(identical(apply<T>(op, S, nullptr, two), plain));
+  CHECK(relative_error(apply<T>(op, S, values.data(), two), times(M, S).rowwise() + shift.transpose()) < tolerance<T>);
+}
+
 template <class T>
 MatrixXd apply_cross(Operator<T>& op, const InputView& X, const MatrixXd& S, const Execution& execution) {
   const Padded<T> in(S);

@@ -3,6 +3,7 @@
 
 #include "problems.hpp"
 #include "taxolearn/fit/problem.hpp"
+#include "taxolearn/fit/settings.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 
 namespace taxolearn::tests {
@@ -31,5 +32,25 @@ struct SoftmaxExample {
                         problem.prior.intercept_variance);
   }
 };
+
+/// A solver and the vectors it works on.
+struct Choice {
+  Method method;
+  Space space;
+};
+
+inline const std::vector<Choice> choices{
+    {Method::lbfgs, Space::coefficients},        {Method::lbfgs, Space::weights},
+    {Method::nonlinear_cg, Space::coefficients}, {Method::nonlinear_cg, Space::weights},
+    {Method::newton, Space::coefficients},       {Method::newton, Space::automatic}};
+
+inline FitSettings settings_of(const Choice& choice, Precision precision, double tolerance) {
+  FitSettings settings;
+  settings.method = choice.method;
+  settings.space = choice.space;
+  settings.precision = precision;
+  settings.tolerance = tolerance;
+  return settings;
+}
 
 }  // namespace taxolearn::tests

@@ -32,23 +32,6 @@ struct Example : SoftmaxExample {
   }
 };
 
-struct Choice {
-  Method method;
-  Space space;
-};
-const std::vector<Choice> choices{{Method::lbfgs, Space::coefficients},        {Method::lbfgs, Space::weights},
-                                  {Method::nonlinear_cg, Space::coefficients}, {Method::nonlinear_cg, Space::weights},
-                                  {Method::newton, Space::coefficients},       {Method::newton, Space::automatic}};
-
-FitSettings settings_of(const Choice& choice, Precision precision, double tolerance) {
-  FitSettings settings;
-  settings.method = choice.method;
-  settings.space = choice.space;
-  settings.precision = precision;
-  settings.tolerance = tolerance;
-  return settings;
-}
-
 std::vector<double> as_start(const FitResult& result) {
   std::vector<double> start(result.weights.data(), result.weights.data() + result.weights.size());
   start.insert(start.end(), result.intercepts.begin(), result.intercepts.end());

@@ -27,16 +27,7 @@ void check_operator(Operator<T>& op, const OwnKernel& kernel, const MatrixXd& X)
   CHECK(op.algorithm() == "gram");
   const MatrixXd M = kernel.matrix(X, X);
   Random random(2);
-  for (const Index m : {1, 5}) {
-    const MatrixXd S = random.matrix(n, m);
-    const VectorXd shift = random.matrix(m, 1);
-    const std::vector<T> values(shift.data(), shift.data() + m);
-    const MatrixXd plain = apply<T>(op, S, nullptr, one);
-    CHECK(relative_error(plain, times(M, S)) < tolerance<T>);
-    CHECK(identical(apply<T>(op, S, nullptr, two), plain));
-    CHECK(relative_error(apply<T>(op, S, values.data(), two), times(M, S).rowwise() + shift.transpose()) <
-          tolerance<T>);
-  }
+  for (const Index m : {1, 5}) check_products<T>(op, M, m, random);
   const DenseInputs fresh(70, X.cols(), 4);
   const MatrixXd S = random.matrix(n, 3);
   const Padded<T> in(S);

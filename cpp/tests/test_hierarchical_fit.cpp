@@ -44,25 +44,6 @@ struct Example : SoftmaxExample {
   }
 };
 
-struct Choice {
-  Method method;
-  Space space;
-};
-const std::vector<Choice> choices{{Method::lbfgs, Space::coefficients},
-                                  {Method::lbfgs, Space::weights},
-                                  {Method::nonlinear_cg, Space::coefficients},
-                                  {Method::nonlinear_cg, Space::weights},
-                                  {Method::newton, Space::coefficients}};
-
-FitSettings settings_of(const Choice& choice, Precision precision, double tolerance) {
-  FitSettings settings;
-  settings.method = choice.method;
-  settings.space = choice.space;
-  settings.precision = precision;
-  settings.tolerance = tolerance;
-  return settings;
-}
-
 }  // namespace
 
 TEST_CASE("hierarchical fits: all methods, spaces and precisions come to the same certified minimum") {

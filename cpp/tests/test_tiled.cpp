@@ -43,16 +43,7 @@ TEST_CASE_TEMPLATE("tiled: apply is M S + 1 shift^T", T, float, double) {
     CHECK(op.rows() == n);
     CHECK(op.algorithm() == "tiled");
     Random random(2);
-    for (const Index m : {1, 3, 17}) {
-      const MatrixXd S = random.matrix(n, m);
-      const VectorXd shift = random.matrix(m, 1);
-      const std::vector<T> values(shift.data(), shift.data() + m);
-      const MatrixXd plain = apply<T>(op, S, nullptr, one);
-      CHECK(relative_error(plain, times(M, S)) < tolerance<T>);
-      CHECK(identical(apply<T>(op, S, nullptr, two), plain));
-      CHECK(relative_error(apply<T>(op, S, values.data(), two), times(M, S).rowwise() + shift.transpose()) <
-            tolerance<T>);
-    }
+    for (const Index m : {1, 3, 17}) check_products<T>(op, M, m, random);
   }
 }
 

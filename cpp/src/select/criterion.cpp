@@ -63,18 +63,6 @@ Strategy choose_strategy(const CrossValidation& cv, const Prior& prior, const Cr
 
 }  // namespace
 
-const char* strategy_name(Strategy strategy) {
-  switch (strategy) {
-    case Strategy::automatic:
-      return "auto";
-    case Strategy::stacked:
-      return "stacked";
-    case Strategy::shuffled:
-      return "shuffled";
-  }
-  return "unknown";
-}
-
 CrossValidation::CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds)
     : X_(X), likelihood_(likelihood), folds_(std::move(folds)) {
   const Index n = input_rows(X);

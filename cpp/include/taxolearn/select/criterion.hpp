@@ -103,6 +103,4 @@ class CrossValidation {
   std::tuple<LinearParts<float>, LinearParts<double>> linear_;
 };
 
-const char* strategy_name(Strategy strategy);
-
 }  // namespace taxolearn

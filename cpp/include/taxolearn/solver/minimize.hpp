@@ -14,8 +14,6 @@ enum class Status {
   stalled,    ///< the gap stopped falling: the limit of the arithmetic
 };
 
-const char* status_name(Status status);
-
 struct MinimizeSettings {
   double tolerance = 1e-6;  ///< on the gap relative to the objective
   int max_iterations = 1000;
