@@ -171,7 +171,7 @@ TEST_CASE("the algorithm follows from rows, entries and features") {
   const auto name = [](const InputView& X) {
     return make_linear<double>(X, 1.0, LinearAlgorithm::automatic, one)->algorithm();
   };
-  Sparse<double, std::int32_t> X;  // two entries a row: break-even at 20 rows
+  Sparse<double, std::int32_t> X;  // two entries per row: break-even at 20 rows
   X.cols = 2;
   for (X.rows = 1; X.rows <= 20; ++X.rows) {
     X.columns.insert(X.columns.end(), {0, 1});

@@ -85,7 +85,7 @@ MatrixXd corrected(const MatrixXd& M, const std::vector<Index>& pivots) {
 
 }  // namespace
 
-TEST_CASE("with one pivot a pass, pivots and factor are those of greedy pivoting") {
+TEST_CASE("with one pivot per pass, pivots and factor are those of greedy pivoting") {
   const Matrix<double> X = as_matrix(Random(1).matrix(700, 3));
   const OwnKernel kernel(0.5, 2.0);
   const MatrixXd M = kernel_matrix(kernel, rows_of(X), rows_of(X));
@@ -143,7 +143,7 @@ TEST_CASE("the factor is that of its pivots, whose rows are lower triangular") {
   CHECK(relative_error(coefficients, expected) < 1e-11);
 }
 
-TEST_CASE("full rank gives the matrix back; more cannot be had") {
+TEST_CASE("full rank reproduces the matrix, and limits the rank") {
   const Matrix<double> X = as_matrix(Random(5).matrix(40, 6));
   const OwnKernel kernel(0.6, 3.0);
   const MatrixXd M = kernel_matrix(kernel, rows_of(X), rows_of(X));

@@ -59,7 +59,7 @@ void set_gap(FitResult& result, double objective, double gap) {
   if (gap == 0.0) {
     result.relative_gap = 0.0;  // even where the objective is zero: one class, or no weight on any row
   } else if (gap < 0.0) {
-    // Rounding, or the kernel is not positive semidefinite and nothing is certified: by its size one can tell.
+    // Rounding, or the kernel is not positive semidefinite and nothing is certified: its size distinguishes the two.
     result.relative_gap = std::abs(gap) / std::abs(objective);
   } else {
     result.relative_gap = objective > 0.0 ? gap / objective : std::numeric_limits<double>::infinity();

@@ -6,7 +6,7 @@
 
 namespace taxolearn {
 
-/// Hands out the points of the last evaluation one after the other, and takes down the new ones.
+/// Hands out the points of the last evaluation one after the other, and records the new ones.
 class StateTape {
  public:
   StateTape(const Buffer<float>& before, Buffer<float>& after) : before_(before), after_(after) {}

@@ -77,7 +77,7 @@ class CrossValidation {
   /// Views of the inputs and the likelihood: both must outlive it.
   CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds);
 
-  /// Judges a prior, which needs a coupling. Its kernels are over the same inputs; the linear kernel has variance 1.
+  /// Evaluates a prior, which needs a coupling. Its kernels are over the same inputs; the linear kernel has variance 1.
   /// Starts from the accepted points. `converged` is false if anything went wrong with the numbers.
   Criterion evaluate(const Prior& prior, const CriterionSettings& settings, const Execution& execution);
 
