@@ -9,7 +9,7 @@
 #include <random>
 
 #include "taxolearn/base/parallel.hpp"
-#include "taxolearn/operators/gather.hpp"
+#include "taxolearn/operators/sparse_product.hpp"
 
 namespace taxolearn::bench {
 namespace {

@@ -1,6 +1,5 @@
 // Conversions between NumPy arrays and views. Nothing is copied on the way in: an array of another type,
-// order or shape is an error here, because python/taxolearn/_validation.py has already brought everything
-// into form.
+// order or shape is an error here, because python/taxolearn/validation.py has already converted everything.
 #pragma once
 
 #include <pybind11/numpy.h>

@@ -12,9 +12,6 @@
 
 namespace taxolearn::tests {
 
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
 using Theta = std::vector<double>;  // logarithms of the parameters
 using KernelPointer = std::shared_ptr<const Kernel>;
 

@@ -1,4 +1,4 @@
-// A covariance function as somebody else would write it, on the contract of operators/kernel.hpp alone: obvious, slow,
+// A covariance function as somebody else would write it, on the contract of kernels/kernel.hpp alone: obvious, slow,
 // dense double inputs only.
 #pragma once
 

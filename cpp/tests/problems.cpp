@@ -96,8 +96,8 @@ MatrixXd DenseProblem::minimizer() const {
     MatrixXd H = MatrixXd::Identity(d * classes, d * classes);
     for (Index a = 0; a < classes; ++a) {
       for (Index b = 0; b < classes; ++b) {
-        const VectorXd curve = s.array() * pi.col(a).array() * ((a == b ? 1.0 : 0.0) - pi.col(b).array());
-        H.block(a * d, b * d, d, d) += Z.transpose() * curve.asDiagonal() * Z;
+        const VectorXd weights = s.array() * pi.col(a).array() * ((a == b ? 1.0 : 0.0) - pi.col(b).array());
+        H.block(a * d, b * d, d, d) += Z.transpose() * weights.asDiagonal() * Z;
       }
     }
     const MatrixXd g = gradient(W);

@@ -15,12 +15,16 @@
 
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/base/matrix.hpp"
+#include "taxolearn/base/parallel.hpp"
 #include "taxolearn/data/input.hpp"
 
 namespace taxolearn::tests {
 
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+
+inline const Execution one{1, nullptr};
+inline const Execution two{2, nullptr};
 
 // ---- Comparing
 // -------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ TEST_CASE("require puts its parts together, and only when the condition fails") 
   CHECK(rejection([] { require(false, "tol must be positive, got ", -1.5); }) == "tol must be positive, got -1.5");
 }
 
-TEST_CASE("a wrong shape is told with the name and all dimensions") {
+TEST_CASE("an error about a shape names the argument and all dimensions") {
   const DenseView<const double> view(nullptr, 2, 3);
   CHECK(shape(view) == "(2, 3)");
   CHECK(rejection([&] { require_shape("S", view, 2, 3); }).empty());

@@ -14,8 +14,6 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-
 /// Labels by a linear rule, so that huge variances make a hard problem.
 struct Flat {
   Inputs inputs;

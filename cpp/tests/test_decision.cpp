@@ -124,7 +124,7 @@ TEST_CASE("columns of probabilities in another order") {
   CHECK(node[0] == 4);
 }
 
-TEST_CASE("bad questions are told") {
+TEST_CASE("bad questions are rejected") {
   const Taxonomy taxonomy({-1, 0, 0});
   const std::vector<double> row{0.5, 0.5};
   const std::vector<double> costs{forbidden, forbidden, forbidden};

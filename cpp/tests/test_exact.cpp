@@ -8,9 +8,6 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
 using RowMajorXd = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 DenseView<const double> view(const RowMajorXd& matrix) { return {matrix.data(), matrix.rows(), matrix.cols()}; }

@@ -1,42 +1,23 @@
 #include <doctest/doctest.h>
 
-#include "problems.hpp"
+#include "softmax_example.hpp"
 #include "taxolearn/fit/certificate.hpp"
 #include "taxolearn/fit/choose.hpp"
 #include "taxolearn/fit/fit.hpp"
 #include "taxolearn/fit/newton.hpp"
 #include "taxolearn/fit/predict.hpp"
-#include "taxolearn/likelihood/softmax.hpp"
 
 using namespace taxolearn;
 using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
 /// A problem, its dense self, and its minimum where that is asked for.
-struct Example {
-  Inputs inputs;
-  std::vector<std::int32_t> labels;
-  std::vector<double> weights;
-  Softmax likelihood;
-  Problem problem;
+struct Example : SoftmaxExample {
   DenseProblem oracle;
 
   Example(Index rows, Index cols, Index classes, double variance, double intercept_variance, int view)
-      : inputs(rows, cols, 4, 1),
-        labels(Random(2).labels(rows, classes)),
-        weights(Random(3).weights(rows)),
-        likelihood(labels.data(), rows, classes, weights.data()),
-        oracle(inputs.X, one_hot(labels, classes), Eigen::Map<VectorXd>(weights.data(), rows), variance,
-               intercept_variance) {
-    problem.X = inputs.views[static_cast<std::size_t>(view)];
-    problem.likelihood = &likelihood;
-    problem.prior.variance = variance;
-    problem.prior.intercept_variance = intercept_variance;
-  }
+      : SoftmaxExample(rows, cols, classes, variance, intercept_variance, view), oracle(in_dense_algebra()) {}
 
   double minimum() const { return oracle.objective(oracle.minimizer()); }
 
@@ -50,23 +31,6 @@ struct Example {
     return W;
   }
 };
-
-struct Choice {
-  Method method;
-  Space space;
-};
-const std::vector<Choice> choices{{Method::lbfgs, Space::coefficients},        {Method::lbfgs, Space::weights},
-                                  {Method::nonlinear_cg, Space::coefficients}, {Method::nonlinear_cg, Space::weights},
-                                  {Method::newton, Space::coefficients},       {Method::newton, Space::automatic}};
-
-FitSettings settings_of(const Choice& choice, Precision precision, double tolerance) {
-  FitSettings settings;
-  settings.method = choice.method;
-  settings.space = choice.space;
-  settings.precision = precision;
-  settings.tolerance = tolerance;
-  return settings;
-}
 
 std::vector<double> as_start(const FitResult& result) {
   std::vector<double> start(result.weights.data(), result.weights.data() + result.weights.size());
@@ -172,7 +136,7 @@ TEST_CASE("large problems begin in single precision and end in double where that
   CHECK(fit(small.problem, settings, Start(), one).precision == Precision::double_);
 }
 
-TEST_CASE("the space is the smaller one unless told") {
+TEST_CASE("the space is the smaller one unless it is chosen") {
   const Example tall(60, 16, 3, 1.0, 1.0, 2), wide(16, 60, 3, 1.0, 1.0, 2);
   FitSettings settings;
   CHECK(choose_space(tall.problem, settings) == Space::weights);
@@ -329,7 +293,7 @@ TEST_CASE("a monitor hears of every iteration and can stop the fit") {
   }
 }
 
-TEST_CASE("bad problems and settings are told by name") {
+TEST_CASE("errors name bad problems and settings") {
   const Example example(20, 10, 3, 1.0, 1.0, 2);
   const auto message = [](const Problem& problem, const FitSettings& settings) {
     return rejection([&] { fit(problem, settings, Start(), one); });

@@ -4,7 +4,7 @@
 
 using namespace taxolearn;
 
-TEST_CASE("folds tell which rows they hold out and which they train on") {
+TEST_CASE("folds list the rows that they hold out and those that they train on") {
   const Folds folds{{1, 0, -1, 1}, 2};
   CHECK(folds.held_out(0) == std::vector<Index>{1});
   CHECK(folds.trained(0) == std::vector<Index>{0, 2, 3});

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "operators.hpp"
 #include "own_kernel.hpp"
 #include "taxolearn/operators/gram.hpp"
 
@@ -7,15 +8,6 @@ using namespace taxolearn;
 using namespace taxolearn::tests;
 
 namespace {
-
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
-template <class T>
-constexpr Index tile = symmetric_tile(sizeof(T));
-
-template <class T>
-constexpr double tolerance = 2.0 * rounding<T>;
 
 /// Three kernels on the same inputs.
 std::vector<OwnKernel> some_kernels() { return {{1.25, 0.75}, {0.5, 2.0}, {3.0, 1.0}}; }
@@ -27,15 +19,6 @@ std::vector<std::unique_ptr<Operator<T>>> make(const DenseInputs& inputs, const 
   return make_gram<T>(kernels, inputs.view(), execution);
 }
 
-template <class T>
-MatrixXd apply(Operator<T>& op, const MatrixXd& S, const T* shift, const Execution& execution) {
-  const Padded<T> in(S);
-  Padded<T> out(S.rows(), S.cols());
-  op.apply(in.view(), out.view(), shift, execution);
-  CHECK(out.padding_untouched());
-  return dense(out.view());
-}
-
 /// Everything the operator says is that of the kernel on these rows.
 template <class T>
 void check_operator(Operator<T>& op, const OwnKernel& kernel, const MatrixXd& X) {
@@ -44,16 +27,7 @@ void check_operator(Operator<T>& op, const OwnKernel& kernel, const MatrixXd& X)
   CHECK(op.algorithm() == "gram");
   const MatrixXd M = kernel.matrix(X, X);
   Random random(2);
-  for (const Index m : {1, 5}) {
-    const MatrixXd S = random.matrix(n, m);
-    const VectorXd shift = random.matrix(m, 1);
-    const std::vector<T> values(shift.data(), shift.data() + m);
-    const MatrixXd plain = apply<T>(op, S, nullptr, one);
-    CHECK(relative_error(plain, times(M, S)) < tolerance<T>);
-    CHECK(identical(apply<T>(op, S, nullptr, two), plain));
-    CHECK(relative_error(apply<T>(op, S, values.data(), two), times(M, S).rowwise() + shift.transpose()) <
-          tolerance<T>);
-  }
+  for (const Index m : {1, 5}) check_products<T>(op, M, m, random);
   const DenseInputs fresh(70, X.cols(), 4);
   const MatrixXd S = random.matrix(n, 3);
   const Padded<T> in(S);

@@ -1,11 +1,11 @@
 #include <doctest/doctest.h>
 
+#include "softmax_example.hpp"
 #include "taxolearn/fit/certificate.hpp"
 #include "taxolearn/fit/choose.hpp"
 #include "taxolearn/fit/fit.hpp"
 #include "taxolearn/fit/predict.hpp"
 #include "taxolearn/fit/spaces.hpp"
-#include "taxolearn/likelihood/softmax.hpp"
 #include "trees.hpp"
 
 using namespace taxolearn;
@@ -13,36 +13,22 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
 /// A hierarchical problem and its dense self.
-struct Example {
-  Inputs inputs;
+struct Example : SoftmaxExample {
   std::shared_ptr<const Taxonomy> taxonomy;
   TiedVariances tied;
   TreeCoupling coupling;
-  std::vector<std::int32_t> labels;
-  std::vector<double> weights;
-  Softmax likelihood;
-  Problem problem;
   CoupledProblem oracle;
 
   Example(Index rows, Index cols, Index nodes, double intercept_variance, int view)
-      : inputs(rows, cols, 4, 1),
-        taxonomy(std::make_shared<const Taxonomy>(random_parents(nodes, 6, 5))),
-        tied(random_variances(nodes, 6)),
+      : Example(std::make_shared<const Taxonomy>(random_parents(nodes, 6, 5)), rows, cols, intercept_variance, view) {}
+
+  Example(std::shared_ptr<const Taxonomy> tree, Index rows, Index cols, double intercept_variance, int view)
+      : SoftmaxExample(rows, cols, tree->classes(), 1.5, intercept_variance, view),
+        taxonomy(std::move(tree)),
+        tied(random_variances(taxonomy->nodes(), 6)),
         coupling(taxonomy, tied),
-        labels(Random(2).labels(rows, taxonomy->classes())),
-        weights(Random(3).weights(rows)),
-        likelihood(labels.data(), rows, taxonomy->classes(), weights.data()),
-        oracle(DenseProblem(inputs.X, one_hot(labels, taxonomy->classes()), Eigen::Map<VectorXd>(weights.data(), rows),
-                            1.5, intercept_variance),
-               dense_root(*taxonomy, tied)) {
-    problem.X = inputs.views[static_cast<std::size_t>(view)];
-    problem.likelihood = &likelihood;
-    problem.prior.variance = 1.5;
-    problem.prior.intercept_variance = intercept_variance;
+        oracle(in_dense_algebra(), dense_root(*taxonomy, tied)) {
     problem.prior.coupling = &coupling;
   }
 
@@ -57,25 +43,6 @@ struct Example {
     return u;
   }
 };
-
-struct Choice {
-  Method method;
-  Space space;
-};
-const std::vector<Choice> choices{{Method::lbfgs, Space::coefficients},
-                                  {Method::lbfgs, Space::weights},
-                                  {Method::nonlinear_cg, Space::coefficients},
-                                  {Method::nonlinear_cg, Space::weights},
-                                  {Method::newton, Space::coefficients}};
-
-FitSettings settings_of(const Choice& choice, Precision precision, double tolerance) {
-  FitSettings settings;
-  settings.method = choice.method;
-  settings.space = choice.space;
-  settings.precision = precision;
-  settings.tolerance = tolerance;
-  return settings;
-}
 
 }  // namespace
 

@@ -16,9 +16,6 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
 constexpr Index rows = 40;
 constexpr Index new_rows = 15;
 constexpr Index classes = 5;

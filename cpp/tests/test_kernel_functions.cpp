@@ -183,7 +183,7 @@ TEST_CASE("the same bits on two threads") {
   }
 }
 
-TEST_CASE("bad parameters and inputs are told by name") {
+TEST_CASE("errors name bad parameters and inputs") {
   const double infinity = std::numeric_limits<double>::infinity();
   const auto rbf = [](std::vector<double> lengths, double variance) {
     return make_stationary_kernel(StationaryForm::rbf, std::move(lengths), variance);

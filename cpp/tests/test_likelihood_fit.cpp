@@ -14,8 +14,6 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-
 constexpr Index rows = 24;
 constexpr Index classes = 4;
 constexpr double sigma2 = 1.5;
@@ -264,13 +262,13 @@ TEST_CASE("one logistic output with twice the variances is softmax over two clas
   problem.likelihood = &softmax;
   problem.prior.variance = 1.5;
   problem.prior.intercept_variance = 0.5;
-  const FitResult two = fit(problem, settings, {}, one);
+  const FitResult pair = fit(problem, settings, {}, one);
   problem.likelihood = &logistic;
   problem.prior.variance *= 2.0;
   problem.prior.intercept_variance *= 2.0;
   const FitResult single = fit(problem, settings, {}, one);
-  CHECK(single.objective == doctest::Approx(two.objective).epsilon(1e-11));
-  const MatrixXd W = dense(two.weights.view());
+  CHECK(single.objective == doctest::Approx(pair.objective).epsilon(1e-11));
+  const MatrixXd W = dense(pair.weights.view());
   CHECK(relative_error(W.col(1) - W.col(0), dense(single.weights.view())) < 1e-5);
-  CHECK(two.intercepts[1] - two.intercepts[0] == doctest::Approx(single.intercepts[0]).epsilon(1e-5));
+  CHECK(pair.intercepts[1] - pair.intercepts[0] == doctest::Approx(single.intercepts[0]).epsilon(1e-5));
 }

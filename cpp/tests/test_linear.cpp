@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "problems.hpp"
+#include "operators.hpp"
 #include "taxolearn/operators/dense_linear.hpp"
 #include "taxolearn/operators/linear.hpp"
 #include "taxolearn/operators/sparse_linear.hpp"
@@ -11,8 +11,6 @@ using namespace taxolearn::tests;
 namespace {
 
 constexpr double variance = 0.625;
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
 
 std::vector<LinearAlgorithm> algorithms(const InputView& X) {
   return {is_sparse(X) ? LinearAlgorithm::sparse : LinearAlgorithm::dense, LinearAlgorithm::stored};
@@ -29,15 +27,6 @@ void for_operators(const Inputs& inputs, const Body& body) {
       body(*op);
     }
   }
-}
-
-template <class T>
-MatrixXd apply(Operator<T>& op, const MatrixXd& S, const T* shift, const Execution& execution) {
-  const Padded<T> padded(S);
-  Padded<T> out(S.rows(), S.cols());
-  op.apply(padded.view(), out.view(), shift, execution);
-  CHECK(out.padding_untouched());
-  return dense(out.view());
 }
 
 MatrixXd pick_rows(const MatrixXd& X, const std::vector<Index>& rows) { return X(rows, Eigen::all); }
@@ -182,7 +171,7 @@ TEST_CASE("the algorithm follows from rows, entries and features") {
   const auto name = [](const InputView& X) {
     return make_linear<double>(X, 1.0, LinearAlgorithm::automatic, one)->algorithm();
   };
-  Sparse<double, std::int32_t> X;  // two entries a row: break-even at 20 rows
+  Sparse<double, std::int32_t> X;  // two entries per row: break-even at 20 rows
   X.cols = 2;
   for (X.rows = 1; X.rows <= 20; ++X.rows) {
     X.columns.insert(X.columns.end(), {0, 1});
@@ -213,7 +202,7 @@ TEST_CASE_TEMPLATE("inputs without rows or features", T, float, double) {
   }
 }
 
-TEST_CASE_TEMPLATE("bad arguments are told by name", T, float, double) {
+TEST_CASE_TEMPLATE("errors name bad arguments", T, float, double) {
   const Inputs inputs(33, 24, 4, 17);
   const double infinity = std::numeric_limits<double>::infinity();
   for (const InputView& X : inputs.views) {

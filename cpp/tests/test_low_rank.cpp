@@ -1,83 +1,13 @@
 #include <doctest/doctest.h>
 
-#include "problems.hpp"
+#include "operators.hpp"
+#include "own_kernel.hpp"
 #include "taxolearn/operators/low_rank.hpp"
 
 using namespace taxolearn;
 using namespace taxolearn::tests;
 
 namespace {
-
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
-/// v exp(-|x - x'|^2 / (2 l^2)) on dense double rows, with theta = (log l, log v). Slow and obvious.
-class TestKernel final : public Kernel {
- public:
-  TestKernel(double length, double variance) : length_(length), variance_(variance) {}
-
-  double squared(const InputRows& left, Index i, const InputRows& right, Index j) const {
-    const auto& A = std::get<DenseView<const double>>(left.X);
-    const auto& B = std::get<DenseView<const double>>(right.X);
-    double sum = 0.0;
-    for (Index d = 0; d < A.cols; ++d) {
-      const double difference = (A.row(left.source(i))[d] - B.row(right.source(j))[d]) / length_;
-      sum += difference * difference;
-    }
-    return sum;
-  }
-
-  double value(double squared) const { return variance_ * std::exp(-0.5 * squared); }
-
-  Index parameters() const override { return 2; }
-
-  std::unique_ptr<KernelEntries<float>> single_entries(const InputRows& left, const InputRows& right,
-                                                       const Execution&) const override {
-    return std::make_unique<Entries<float>>(*this, left, right);
-  }
-
-  std::unique_ptr<KernelEntries<double>> double_entries(const InputRows& left, const InputRows& right,
-                                                        const Execution&) const override {
-    return std::make_unique<Entries<double>>(*this, left, right);
-  }
-
-  void diag(const InputRows& rows, double* out) const override { std::fill_n(out, rows.count(), variance_); }
-
-  void diag_gradient(const InputRows& rows, const double* q, double* gradient) const override {
-    for (Index i = 0; i < rows.count(); ++i) gradient[1] += q[i] * variance_;
-  }
-
- private:
-  template <class T>
-  struct Entries final : KernelEntries<T> {
-    Entries(const TestKernel& kernel_, const InputRows& left_, const InputRows& right_)
-        : kernel(kernel_), left(left_), right(right_) {}
-
-    void block(Index i, Index j, DenseView<T> out) const override {
-      for (Index a = 0; a < out.rows; ++a) {
-        for (Index b = 0; b < out.cols; ++b) {
-          out.row(a)[b] = static_cast<T>(kernel.value(kernel.squared(left, i + a, right, j + b)));
-        }
-      }
-    }
-
-    void gradient(Index i, Index j, DenseView<const double> Q, double* gradient) const override {
-      for (Index a = 0; a < Q.rows; ++a) {
-        for (Index b = 0; b < Q.cols; ++b) {
-          const double squared = kernel.squared(left, i + a, right, j + b);
-          gradient[0] += Q.row(a)[b] * squared * kernel.value(squared);
-          gradient[1] += Q.row(a)[b] * kernel.value(squared);
-        }
-      }
-    }
-
-    const TestKernel& kernel;
-    InputRows left, right;
-  };
-
-  double length_;
-  double variance_;
-};
 
 /// The matrix X itself: entry (i, j) is X[i, j].
 class MatrixKernel final : public Kernel {
@@ -153,29 +83,11 @@ MatrixXd corrected(const MatrixXd& M, const std::vector<Index>& pivots) {
   return out;
 }
 
-template <class T>
-MatrixXd apply(Operator<T>& op, const MatrixXd& S, const T* shift, const Execution& execution) {
-  const Padded<T> padded(S);
-  Padded<T> out(S.rows(), S.cols());
-  op.apply(padded.view(), out.view(), shift, execution);
-  CHECK(out.padding_untouched());
-  return dense(out.view());
-}
-
-template <class T>
-MatrixXd apply_cross(Operator<T>& op, const InputView& X, const MatrixXd& S, const Execution& execution) {
-  const Padded<T> padded(S);
-  Padded<T> out(input_rows(X), S.cols());
-  op.apply_cross(X, padded.view(), out.view(), execution);
-  CHECK(out.padding_untouched());
-  return dense(out.view());
-}
-
 }  // namespace
 
-TEST_CASE("with one pivot a pass, pivots and factor are those of greedy pivoting") {
+TEST_CASE("with one pivot per pass, pivots and factor are those of greedy pivoting") {
   const Matrix<double> X = as_matrix(Random(1).matrix(700, 3));
-  const TestKernel kernel(0.5, 2.0);
+  const OwnKernel kernel(0.5, 2.0);
   const MatrixXd M = kernel_matrix(kernel, rows_of(X), rows_of(X));
   const LowRankFactor expected = naive(M, 60);
   const LowRankFactor factor = incomplete_cholesky(kernel, rows_of(X), 60, 0.0, one, 1);
@@ -189,7 +101,7 @@ TEST_CASE("with one pivot a pass, pivots and factor are those of greedy pivoting
 
 TEST_CASE("in passes, each pivot is within a factor of two of the greedy choice and the trace is nearly as small") {
   const Matrix<double> X = as_matrix(Random(2).matrix(1500, 3));
-  const TestKernel kernel(0.4, 1.0);
+  const OwnKernel kernel(0.4, 1.0);
   const MatrixXd M = kernel_matrix(kernel, rows_of(X), rows_of(X));
   const LowRankFactor greedy = naive(M, 150);
   for (const Index pass : {2, 8, 64}) {
@@ -212,7 +124,7 @@ TEST_CASE("in passes, each pivot is within a factor of two of the greedy choice 
 
 TEST_CASE("the factor is that of its pivots, whose rows are lower triangular") {
   const Matrix<double> X = as_matrix(Random(3).matrix(90, 4));
-  const TestKernel kernel(0.7, 1.5);
+  const OwnKernel kernel(0.7, 1.5);
   const MatrixXd M = kernel_matrix(kernel, rows_of(X), rows_of(X));
   const LowRankFactor factor = incomplete_cholesky(kernel, rows_of(X), 25, 0.0, one);
   REQUIRE(factor.rank() == 25);
@@ -231,9 +143,9 @@ TEST_CASE("the factor is that of its pivots, whose rows are lower triangular") {
   CHECK(relative_error(coefficients, expected) < 1e-11);
 }
 
-TEST_CASE("full rank gives the matrix back; more cannot be had") {
+TEST_CASE("full rank reproduces the matrix, and limits the rank") {
   const Matrix<double> X = as_matrix(Random(5).matrix(40, 6));
-  const TestKernel kernel(0.6, 3.0);
+  const OwnKernel kernel(0.6, 3.0);
   const MatrixXd M = kernel_matrix(kernel, rows_of(X), rows_of(X));
   const LowRankFactor factor = incomplete_cholesky(kernel, rows_of(X), 1000, 0.0, one);
   CHECK(factor.rank() == 40);
@@ -244,7 +156,7 @@ TEST_CASE("full rank gives the matrix back; more cannot be had") {
 
 TEST_CASE("the rank is the smallest that meets the tolerance") {
   const Matrix<double> X = as_matrix(Random(6).matrix(800, 2));
-  const TestKernel kernel(0.5, 1.0);
+  const OwnKernel kernel(0.5, 1.0);
   for (const Index pass : {1, 64}) {
     const LowRankFactor factor = incomplete_cholesky(kernel, rows_of(X), 800, 1e-3, one, pass);
     CHECK(factor.rank() > 5);
@@ -259,7 +171,7 @@ TEST_CASE("duplicate rows and nearly singular kernels end the factorization earl
   MatrixXd points = Random(7).matrix(600, 3);
   for (Index i = 20; i < 600; ++i) points.row(i) = points.row(i % 20);
   const Matrix<double> X = as_matrix(points);
-  const TestKernel kernel(0.5, 1.0);
+  const OwnKernel kernel(0.5, 1.0);
   const LowRankFactor factor = incomplete_cholesky(kernel, rows_of(X), 300, 0.0, one);
   CHECK(factor.rank() == 20);
   CHECK(factor.missing() < 1e-13);
@@ -269,12 +181,12 @@ TEST_CASE("duplicate rows and nearly singular kernels end the factorization earl
 
   const Matrix<double> Y = as_matrix(Random(8).matrix(600, 2));
   for (const Index pass : {1, 64}) {
-    const LowRankFactor flat = incomplete_cholesky(TestKernel(30.0, 1.0), rows_of(Y), 600, 0.0, one, pass);
+    const LowRankFactor flat = incomplete_cholesky(OwnKernel(30.0, 1.0), rows_of(Y), 600, 0.0, one, pass);
     CHECK(flat.rank() < 60);
     CHECK(dense(flat.L.view()).allFinite());
     CHECK(flat.missing() < 1e-12);
     const MatrixXd L = dense(flat.L.view());
-    const MatrixXd M = kernel_matrix(TestKernel(30.0, 1.0), rows_of(Y), rows_of(Y));
+    const MatrixXd M = kernel_matrix(OwnKernel(30.0, 1.0), rows_of(Y), rows_of(Y));
     CHECK((times(L, L.transpose()) - M).cwiseAbs().maxCoeff() < 1e-11);
     CHECK(dense(basis_coefficients(flat, as_matrix(M).view()).view()).allFinite());
   }
@@ -282,7 +194,7 @@ TEST_CASE("duplicate rows and nearly singular kernels end the factorization earl
 
 TEST_CASE("a kernel rounded to single precision is factorized down to its noise, an indefinite one is refused") {
   const Matrix<double> Y = as_matrix(Random(9).matrix(400, 2));
-  const MatrixXd M = kernel_matrix(TestKernel(1.0, 1.0), rows_of(Y), rows_of(Y));
+  const MatrixXd M = kernel_matrix(OwnKernel(1.0, 1.0), rows_of(Y), rows_of(Y));
   const Matrix<double> rounded = as_matrix(M.cast<float>().cast<double>());
   const LowRankFactor factor = incomplete_cholesky(MatrixKernel(), rows_of(rounded), 400, 0.0, one);
   const MatrixXd L = dense(factor.L.view());
@@ -307,7 +219,7 @@ TEST_CASE("a kernel rounded to single precision is factorized down to its noise,
 
 TEST_CASE("the factor is the same on two threads, and the monitor can stop it") {
   const Matrix<double> X = as_matrix(Random(10).matrix(1300, 5));
-  const TestKernel kernel(0.8, 1.0);
+  const OwnKernel kernel(0.8, 1.0);
   const LowRankFactor a = incomplete_cholesky(kernel, rows_of(X), 130, 0.0, one);
   const LowRankFactor b = incomplete_cholesky(kernel, rows_of(X), 130, 0.0, two);
   CHECK(a.pivots == b.pivots);
@@ -330,7 +242,7 @@ TEST_CASE("a kernel that is zero has rank zero") {
 
 TEST_CASE_TEMPLATE("apply is M~ S + 1 shift^T, diag the diagonal of M", T, float, double) {
   const Matrix<double> X = as_matrix(Random(12).matrix(600, 4));
-  const auto kernel = std::make_shared<TestKernel>(0.8, 1.25);
+  const auto kernel = std::make_shared<OwnKernel>(0.8, 1.25);
   const MatrixXd M = kernel_matrix(*kernel, rows_of(X), rows_of(X));
   LowRank<T> op(kernel, X.view(), 70, 0.0, one);
   CHECK(op.rows() == 600);
@@ -360,7 +272,7 @@ TEST_CASE_TEMPLATE("apply is M~ S + 1 shift^T, diag the diagonal of M", T, float
 TEST_CASE_TEMPLATE("apply_cross is M(X*, X_I) A^-1 M(X_I, X) S", T, float, double) {
   const Matrix<double> X = as_matrix(Random(14).matrix(300, 4));
   const Matrix<double> fresh = as_matrix(Random(15).matrix(333, 4));
-  const auto kernel = std::make_shared<TestKernel>(0.9, 2.0);
+  const auto kernel = std::make_shared<OwnKernel>(0.9, 2.0);
   LowRank<T> op(kernel, X.view(), 40, 0.0, one);
   const InputRows basis = op.basis();
   const MatrixXd A = kernel_matrix(*kernel, basis, basis);
@@ -378,10 +290,10 @@ TEST_CASE_TEMPLATE("bilinear_grad is the derivative of tr(E^T M~ F) with the piv
   const MatrixXd F = Random(19).matrix(300, 4);
   const double length = 0.6;
   const double variance = 1.75;
-  LowRank<T> op(std::make_shared<TestKernel>(length, variance), X.view(), 80, 0.0, one);
+  LowRank<T> op(std::make_shared<OwnKernel>(length, variance), X.view(), 80, 0.0, one);
   REQUIRE(op.rank() == 80);
   const auto value = [&](double log_length, double log_variance) {
-    const TestKernel kernel(length * std::exp(log_length), variance * std::exp(log_variance));
+    const OwnKernel kernel(length * std::exp(log_length), variance * std::exp(log_variance));
     const MatrixXd M = kernel_matrix(kernel, rows_of(X), rows_of(X));
     return bilinear(E, corrected(M, op.factor()->pivots), F);
   };
@@ -400,7 +312,7 @@ TEST_CASE_TEMPLATE("bilinear_grad is the derivative of tr(E^T M~ F) with the piv
 TEST_CASE("bilinear_grad crosses the borders of its segments") {
   const Matrix<double> X = as_matrix(Random(20).matrix(4300, 2));
   const MatrixXd E = Random(21).matrix(4300, 2);
-  const auto kernel = std::make_shared<TestKernel>(0.6, 1.5);
+  const auto kernel = std::make_shared<OwnKernel>(0.6, 1.5);
   LowRank<double> op(kernel, X.view(), 70, 0.0, one);
   REQUIRE(op.rank() == 70);
   std::vector<double> gradient(2);
@@ -412,7 +324,7 @@ TEST_CASE("bilinear_grad crosses the borders of its segments") {
 TEST_CASE_TEMPLATE("a subset is factorized by itself, in the order of its rows", T, float, double) {
   const MatrixXd points = Random(22).matrix(200, 3);
   const Matrix<double> X = as_matrix(points);
-  const auto kernel = std::make_shared<TestKernel>(0.7, 1.0);
+  const auto kernel = std::make_shared<OwnKernel>(0.7, 1.0);
   LowRank<T> whole(kernel, X.view(), 30, 0.0, one);
   const MatrixXd all = Random(24).matrix(200, 2);
   const MatrixXd before = apply<T>(whole, all, nullptr, one);
@@ -443,7 +355,7 @@ TEST_CASE_TEMPLATE("a subset is factorized by itself, in the order of its rows",
 
 TEST_CASE("low rank says what is wrong") {
   const Matrix<double> X = as_matrix(Random(24).matrix(9, 2));
-  const TestKernel kernel(1.0, 1.0);
+  const OwnKernel kernel(1.0, 1.0);
   const auto refused = [&](Index rank, double tolerance, Index pass) {
     return rejection([&] { incomplete_cholesky(kernel, rows_of(X), rank, tolerance, one, pass); });
   };
@@ -454,9 +366,9 @@ TEST_CASE("low rank says what is wrong") {
   CHECK(contains(refused(3, 0.0, 0), "pass is 0"));
   const auto factor = std::make_shared<LowRankFactor>(incomplete_cholesky(kernel, rows_of(X), 3, 0.0, one));
   const Matrix<double> other(8, 2);
-  CHECK(contains(rejection([&] { LowRank<double>(std::make_shared<TestKernel>(1.0, 1.0), other.view(), factor, one); }),
+  CHECK(contains(rejection([&] { LowRank<double>(std::make_shared<OwnKernel>(1.0, 1.0), other.view(), factor, one); }),
                  "factor has 9 rows, expected 8"));
-  LowRank<double> op(std::make_shared<TestKernel>(1.0, 1.0), X.view(), factor, one);
+  LowRank<double> op(std::make_shared<OwnKernel>(1.0, 1.0), X.view(), factor, one);
   Matrix<double> S(9, 2), out(9, 3);
   CHECK(contains(rejection([&] { op.apply(S.view(), out.view(), nullptr, one); }), "out has shape (9, 3)"));
 }

@@ -354,8 +354,7 @@ TEST_CASE("convergence is decided by tolerance, patience and iterations, in this
   }
 }
 
-TEST_CASE("every status has a name") {
-  const std::map<Status, std::string> names{
-      {Status::converged, "converged"}, {Status::max_iter, "max_iter"}, {Status::stalled, "stalled"}};
-  for (const auto& [status, name] : names) CHECK(status_name(status) == name);
+TEST_CASE("L-BFGS keeps more pairs of smaller vectors, within bounds") {
+  const std::map<double, int> pairs{{100.0, 2}, {1.0, 2}, {0.5, 4}, {0.25, 8}, {0.05, 20}, {0.0, 20}};
+  for (const auto& [relative_size, expected] : pairs) CHECK(lbfgs_history(relative_size) == expected);
 }

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "operators.hpp"
 #include "own_kernel.hpp"
 #include "taxolearn/operators/packed_symmetric.hpp"
 
@@ -7,15 +8,6 @@ using namespace taxolearn;
 using namespace taxolearn::tests;
 
 namespace {
-
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
-template <class T>
-constexpr Index tile = symmetric_tile(sizeof(T));
-
-template <class T>
-constexpr double tolerance = 2.0 * rounding<T>;
 
 /// Entries of a given matrix; what is above the diagonal block of a tile is never asked for.
 template <class T>
@@ -30,11 +22,6 @@ struct GivenEntries final : KernelEntries<T> {
   }
   void gradient(Index, Index, DenseView<const double>, double*) const override {}
 };
-
-MatrixXd symmetric(Index n, std::uint64_t seed) {
-  const MatrixXd A = Random(seed).matrix(n, n);
-  return MatrixXd(A.triangularView<Eigen::Lower>()) + MatrixXd(A.triangularView<Eigen::StrictlyLower>()).transpose();
-}
 
 template <class T>
 PackedSymmetric<T> packed(const std::vector<MatrixXd>& matrices) {

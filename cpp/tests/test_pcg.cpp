@@ -8,8 +8,6 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-
 /// Symmetric positive definite, badly scaled, but well conditioned once its diagonal is one.
 MatrixXd scaled_matrix(Index size) {
   const MatrixXd B = Random(1).matrix(size, size / 2);
@@ -60,7 +58,7 @@ TEST_CASE("pcg solves what Cholesky solves, with and without a preconditioner") 
   CHECK(relative_error(x, exact) < 1e-8);
 }
 
-TEST_CASE("pcg stops when told, and says whether the residual was good enough") {
+TEST_CASE("pcg stops at its limit, and reports whether the residual was small enough") {
   const Index size = 40;
   const MatrixXd A = scaled_matrix(size);
   const VectorXd b = A * VectorXd::Ones(size);

@@ -12,8 +12,6 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution two{2, nullptr};
-
 /// Dense inputs whose columns have scales from 1 to `spread`, labels that depend on them, and a tree or none.
 struct Example {
   MatrixXd X;
@@ -103,7 +101,7 @@ TEST_CASE("the Kronecker preconditioner is a Kronecker product of the means over
   }
 }
 
-TEST_CASE("before it is told of the losses it is the identity") {
+TEST_CASE("it is the identity before the first renewal") {
   const Example example(30, 6, 14, 4.0, true);
   KroneckerPreconditioner preconditioner(example.problem, Execution{});
   const Index size = 6 * static_cast<Index>(example.R.cols()) + example.likelihood.outputs();
@@ -111,6 +109,34 @@ TEST_CASE("before it is told of the losses it is the identity") {
   VectorXd point = right;
   preconditioner.apply(point.data());
   CHECK(relative_error(point, right) < 1e-13);
+}
+
+TEST_CASE("where the correction overflows, intercepts stay as they are and weights are solved without their means") {
+  const Index d = Taxonomy(random_parents(14, 6, 5)).classes();
+  for (const bool tree : {false, true}) {
+    Example example(900, d, 14, 4.0, tree, 0.7);
+    example.problem.prior.intercept_variance = 1e308;  // times the Hessian: Cholesky's factors do not exist
+    const Index classes = example.likelihood.outputs();
+    const MatrixXd u = Random(4).matrix(900, classes);
+    KroneckerPreconditioner preconditioner(example.problem, two);
+    preconditioner.renew(as_matrix(u));
+
+    const MatrixXd pi = softmax(u);
+    const MatrixXd H = MatrixXd(pi.colwise().sum().asDiagonal()) - pi.transpose() * pi;
+    const MatrixXd centred = example.X.rowwise() - example.X.colwise().mean();
+    const MatrixXd A = 1.5 / 900.0 * centred.transpose() * centred;
+    const MatrixXd B = example.R.transpose() * H * example.R;
+    const Index factors = B.rows();
+    MatrixXd P = MatrixXd::Identity(d * factors, d * factors);
+    for (Index j = 0; j < d; ++j)
+      for (Index k = 0; k < d; ++k) P.block(j * factors, k * factors, factors, factors) += A(j, k) * B;
+
+    const VectorXd right = Random(5).matrix(d * factors + classes, 1);
+    VectorXd point = right;
+    preconditioner.apply(point.data());
+    CHECK(relative_error(point.head(P.rows()), solution(P, right.head(P.rows()))) < 1e-12);
+    CHECK(identical(point.tail(classes), right.tail(classes)));
+  }
 }
 
 TEST_CASE("it is worthwhile where features and classes are few, and not where they are many") {

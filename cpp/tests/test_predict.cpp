@@ -33,7 +33,6 @@ TEST_CASE("predict gives predictors, their softmax and its logarithm") {
 
 TEST_CASE("predict checks its arguments") {
   const Inputs inputs(8, 6, 2, 4);
-  const Execution one{1, nullptr};
   const std::vector<double> b(3, 0.0);
   Matrix<double> weights(5, 3), fitting(6, 3), out(8, 3), few(7, 3);
   Padded<double> apart(8, 3);

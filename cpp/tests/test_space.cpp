@@ -1,8 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "problems.hpp"
+#include "softmax_example.hpp"
 #include "taxolearn/fit/spaces.hpp"
-#include "taxolearn/likelihood/softmax.hpp"
 
 using namespace taxolearn;
 using namespace taxolearn::tests;
@@ -12,33 +11,17 @@ namespace {
 constexpr Index classes = 4;
 constexpr int slots = 3;
 constexpr double variance = 0.5;
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
 
 /// A problem, its dense self, and a point in both states.
-struct Example {
-  Inputs inputs;
-  std::vector<std::int32_t> labels;
-  std::vector<double> weights;
-  Softmax likelihood;
-  Problem problem;
+struct Example : SoftmaxExample {
   DenseProblem oracle;
   MatrixXd alpha, W;
 
   Example(Index rows, Index cols, double intercept_variance, int view)
-      : inputs(rows, cols, 4, 1),
-        labels(Random(2).labels(rows, classes)),
-        weights(Random(3).weights(rows)),
-        likelihood(labels.data(), rows, classes, weights.data()),
-        oracle(inputs.X, one_hot(labels, classes), Eigen::Map<VectorXd>(weights.data(), rows), variance,
-               intercept_variance),
+      : SoftmaxExample(rows, cols, classes, variance, intercept_variance, view),
+        oracle(in_dense_algebra()),
         alpha(Random(4).matrix(rows, classes)),
-        W(times(oracle.Z.transpose(), alpha)) {
-    problem.X = inputs.views[static_cast<std::size_t>(view)];
-    problem.likelihood = &likelihood;
-    problem.prior.variance = variance;
-    problem.prior.intercept_variance = intercept_variance;
-  }
+        W(times(oracle.Z.transpose(), alpha)) {}
 };
 
 // The two spaces by one name: the example's point, and the present point as weights, whatever the state.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "operators.hpp"
 #include "own_kernel.hpp"
 #include "taxolearn/operators/gram.hpp"
 #include "taxolearn/operators/kernel_matrices.hpp"
@@ -16,18 +17,7 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
 constexpr double variance = 1.7;
-
-template <class T>
-MatrixXd apply(Operator<T>& op, const MatrixXd& S) {
-  const Padded<T> in(S);
-  Padded<T> out(S.rows(), S.cols());
-  op.apply(in.view(), out.view(), nullptr, two);
-  return dense(out.view());
-}
 
 /// An operator, and the matrix it stands for: that of all rows, or, where an approximation depends on the rows, of
 /// some.
@@ -49,7 +39,7 @@ void check(Operator<T>& op, const Subject<T>& subject, const std::vector<Index>&
   CHECK(op.algorithm() == subject.op->algorithm());
   const MatrixXd M = subject.matrix(rows);
   const MatrixXd S = Random(static_cast<std::uint64_t>(n)).matrix(n, 4);
-  CHECK(relative_error(apply(op, S), times(M, S)) < tolerance);
+  CHECK(relative_error(apply<T>(op, S, nullptr, two), times(M, S)) < tolerance);
   VectorXd diagonal(n);
   op.diag(diagonal.data());
   CHECK(relative_error(diagonal, M.diagonal()) < 1e-12);
@@ -168,7 +158,7 @@ TEST_CASE("stored matrices move twice per fold, whatever the number of products"
     operators.push_back(std::make_unique<Gram<double>>(kernel, all, store, l));
   }
   const auto use = [&](const Operators<double>& ops) {
-    for (const auto& op : ops) apply(*op, MatrixXd::Ones(op->rows(), 2));
+    for (const auto& op : ops) apply<double>(*op, MatrixXd::Ones(op->rows(), 2), nullptr, two);
   };
   use(operators);
   CHECK(store->moves() == 0);
@@ -211,9 +201,9 @@ TEST_CASE_TEMPLATE("kernel matrices give the subsets of all their operators", T,
     const MatrixXd S = Random(5).matrix(12, 3), all = Random(6).matrix(n, 3);
     for (std::size_t l = 0; l < 2; ++l) {
       CHECK(part[l]->algorithm() == algorithm_name(algorithm));
-      CHECK(relative_error(apply(*part[l], S), times(own[l].matrix(X, X), S)) < 4.0 * rounding<T>);
-      CHECK(relative_error(apply(*matrices.operators<T>(two)[l], all), times(own[l].matrix(points.X, points.X), all)) <
-            4.0 * rounding<T>);
+      CHECK(relative_error(apply<T>(*part[l], S, nullptr, two), times(own[l].matrix(X, X), S)) < 4.0 * rounding<T>);
+      CHECK(relative_error(apply<T>(*matrices.operators<T>(two)[l], all, nullptr, two),
+                           times(own[l].matrix(points.X, points.X), all)) < 4.0 * rounding<T>);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "operators.hpp"
 #include "own_kernel.hpp"
 #include "taxolearn/operators/symmetric_product.hpp"
 
@@ -9,12 +10,6 @@ using namespace taxolearn;
 using namespace taxolearn::tests;
 
 namespace {
-
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
-template <class T>
-constexpr Index tile = symmetric_tile(sizeof(T));
 
 /// Tiles of a dense matrix whose strict upper triangle is not a number: only the lower one may be read.
 template <class T>
@@ -39,11 +34,6 @@ class LowerTiles {
   Blocks blocks_;
 };
 
-MatrixXd symmetric(Index n, std::uint64_t seed) {
-  const MatrixXd A = Random(seed).matrix(n, n);
-  return MatrixXd(A.triangularView<Eigen::Lower>()) + MatrixXd(A.triangularView<Eigen::StrictlyLower>()).transpose();
-}
-
 template <class T>
 MatrixXd product(SymmetricProduct<T>& symmetric_product, const TileSource<T>& tiles, const MatrixXd& S, const T* shift,
                  const Execution& execution) {
@@ -55,9 +45,6 @@ MatrixXd product(SymmetricProduct<T>& symmetric_product, const TileSource<T>& ti
 }
 
 /// What a product in precision T may be off, with some hundred terms in a sum.
-template <class T>
-constexpr double tolerance = 2.0 * rounding<T>;
-
 }  // namespace
 
 TEST_CASE_TEMPLATE("the product is M S + 1 shift^T, the same on any number of threads", T, float, double) {

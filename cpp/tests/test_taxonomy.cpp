@@ -48,7 +48,7 @@ TEST_CASE("random trees: counts, depths, ranges of leaves, sums") {
   }
 }
 
-TEST_CASE("trees out of order are told by node") {
+TEST_CASE("errors name the node at which a tree is out of order") {
   const auto message = [](std::vector<Index> parents) { return rejection([&] { Taxonomy taxonomy(parents); }); };
   CHECK(message({-1, 0, 0}).empty());
   CHECK(message({-1, 0, 0, 1}) == "");  // node 2 is a leaf of the root, met first

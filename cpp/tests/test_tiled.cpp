@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "operators.hpp"
 #include "own_kernel.hpp"
 #include "taxolearn/operators/tiled.hpp"
 
@@ -10,14 +11,6 @@ namespace {
 
 constexpr double length = 1.25;
 constexpr double variance = 0.75;
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
-template <class T>
-constexpr Index tile = symmetric_tile(sizeof(T));
-
-template <class T>
-constexpr double tolerance = 2.0 * rounding<T>;
 
 template <class T>
 Tiled<T> make(const DenseInputs& inputs) {
@@ -25,32 +18,6 @@ Tiled<T> make(const DenseInputs& inputs) {
 }
 
 MatrixXd exact(const MatrixXd& X, const MatrixXd& Y) { return OwnKernel(length, variance).matrix(X, Y); }
-
-template <class T>
-MatrixXd apply(Operator<T>& op, const MatrixXd& S, const T* shift, const Execution& execution) {
-  const Padded<T> in(S);
-  Padded<T> out(S.rows(), S.cols());
-  op.apply(in.view(), out.view(), shift, execution);
-  CHECK(out.padding_untouched());
-  return dense(out.view());
-}
-
-template <class T>
-MatrixXd apply_cross(Operator<T>& op, const DenseInputs& fresh, const MatrixXd& S, const Execution& execution) {
-  const Padded<T> in(S);
-  Padded<T> out(fresh.X.rows(), S.cols());
-  op.apply_cross(fresh.view(), in.view(), out.view(), execution);
-  CHECK(out.padding_untouched());
-  return dense(out.view());
-}
-
-template <class T>
-VectorXd bilinear_grad(Operator<T>& op, const MatrixXd& E, const MatrixXd& F, const Execution& execution) {
-  const Padded<T> left(E), right(F);
-  VectorXd gradient = VectorXd::Constant(op.parameters(), 99.0);  // is set, not added to
-  op.bilinear_grad(left.view(), right.view(), gradient.data(), execution);
-  return gradient;
-}
 
 /// d/dtheta tr(E^T M(theta) F) by central differences.
 VectorXd differences(const MatrixXd& X, const MatrixXd& E, const MatrixXd& F) {
@@ -76,16 +43,7 @@ TEST_CASE_TEMPLATE("tiled: apply is M S + 1 shift^T", T, float, double) {
     CHECK(op.rows() == n);
     CHECK(op.algorithm() == "tiled");
     Random random(2);
-    for (const Index m : {1, 3, 17}) {
-      const MatrixXd S = random.matrix(n, m);
-      const VectorXd shift = random.matrix(m, 1);
-      const std::vector<T> values(shift.data(), shift.data() + m);
-      const MatrixXd plain = apply<T>(op, S, nullptr, one);
-      CHECK(relative_error(plain, times(M, S)) < tolerance<T>);
-      CHECK(identical(apply<T>(op, S, nullptr, two), plain));
-      CHECK(relative_error(apply<T>(op, S, values.data(), two), times(M, S).rowwise() + shift.transpose()) <
-            tolerance<T>);
-    }
+    for (const Index m : {1, 3, 17}) check_products<T>(op, M, m, random);
   }
 }
 
@@ -95,12 +53,12 @@ TEST_CASE_TEMPLATE("tiled: apply_cross is M(Xnew, X) S", T, float, double) {
   const MatrixXd S = Random(3).matrix(inputs.X.rows(), 5);
   for (const Index count : {1, 64, 150}) {
     const DenseInputs fresh(count, 3, 4);
-    const MatrixXd out = apply_cross<T>(op, fresh, S, one);
+    const MatrixXd out = apply_cross<T>(op, fresh.view(), S, one);
     CHECK(relative_error(out, times(exact(fresh.X, inputs.X), S)) < tolerance<T>);
-    CHECK(identical(apply_cross<T>(op, fresh, S, two), out));
+    CHECK(identical(apply_cross<T>(op, fresh.view(), S, two), out));
   }
   const DenseInputs other(4, 2, 5);
-  CHECK(rejection([&] { apply_cross<T>(op, other, S, one); }) == "Xnew has 2 features, expected 3");
+  CHECK(rejection([&] { apply_cross<T>(op, other.view(), S, one); }) == "Xnew has 2 features, expected 3");
 }
 
 TEST_CASE_TEMPLATE("tiled: bilinear_grad is the derivative in all parameters", T, float, double) {
@@ -135,7 +93,7 @@ TEST_CASE_TEMPLATE("tiled: a subset is the operator of the rows, in their order"
     const MatrixXd X = inputs.X(rows, Eigen::all);
     const MatrixXd S = Random(7).matrix(active, 4);
     CHECK(relative_error(apply<T>(op, S, nullptr, two), times(exact(X, X), S)) < tolerance<T>);
-    CHECK(relative_error(apply_cross<T>(op, fresh, S, two), times(exact(fresh.X, X), S)) < tolerance<T>);
+    CHECK(relative_error(apply_cross<T>(op, fresh.view(), S, two), times(exact(fresh.X, X), S)) < tolerance<T>);
     const VectorXd expected = differences(X, S, S);
     CHECK((bilinear_grad<T>(op, S, S, two) - expected).norm() <= 1e-7 * (1.0 + expected.norm()));
     VectorXd diagonal(active);
@@ -169,7 +127,7 @@ TEST_CASE_TEMPLATE("tiled: Ctrl-C ends a product", T, float, double) {
   for (const int threads : {1, 2}) {
     Stopping first, second, third;
     CHECK_THROWS_AS(apply<T>(op, S, nullptr, Execution{threads, &first}), Interrupted);
-    CHECK_THROWS_AS(apply_cross<T>(op, inputs, S, Execution{threads, &second}), Interrupted);
+    CHECK_THROWS_AS(apply_cross<T>(op, inputs.view(), S, Execution{threads, &second}), Interrupted);
     CHECK_THROWS_AS(bilinear_grad<T>(op, S, S, Execution{threads, &third}), Interrupted);
   }
 }

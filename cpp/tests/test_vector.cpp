@@ -8,9 +8,6 @@ using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
 template <class T>
 std::vector<T> random_vector(Index size, std::uint64_t seed) {
   const MatrixXd values = Random(seed).matrix(size, 1);

@@ -1,5 +1,7 @@
 #include "trees.hpp"
 
+#include <doctest/doctest.h>
+
 namespace taxolearn::tests {
 namespace {
 
@@ -19,6 +21,31 @@ MatrixXd dense_root(const Taxonomy& taxonomy, const TiedVariances& tied) {
   const Eigen::Map<const VectorXd> v(tied.variances.data(), taxonomy.nodes());
   const MatrixXd scaled = paths(taxonomy) * v.cwiseSqrt().asDiagonal();
   return scaled.rightCols(taxonomy.nodes() - 1);
+}
+
+void check_products(const Coupling& coupling, const MatrixXd& R, std::uint64_t seed) {
+  constexpr Index rows = 35;  // full vectors of rows and a rest, whatever their length
+  const Index C = R.rows();
+  const MatrixXd G = R * R.transpose();
+  REQUIRE(coupling.classes() == C);
+  REQUIRE(coupling.factors() == R.cols());
+  Random random(seed);
+  const MatrixXd S = random.matrix(rows, C), A = random.matrix(rows, R.cols());
+  Matrix<double> in_double = as_matrix(S), roots(rows, R.cols()), classes(rows, C);
+  coupling.apply(rows, in_double.data());
+  CHECK(relative_error(dense(in_double.view()), S * G) < rounding<double>);
+  Matrix<float> in_single(rows, C);
+  for (Index i = 0; i < rows; ++i)
+    for (Index c = 0; c < C; ++c) in_single.row(i)[c] = static_cast<float>(S(i, c));
+  coupling.apply(rows, in_single.data());
+  CHECK(relative_error(dense(in_single.view()), S * G) < rounding<float>);
+  coupling.to_factors(rows, as_matrix(S).data(), roots.data());
+  CHECK(relative_error(dense(roots.view()), S * R) < rounding<double>);
+  coupling.from_factors(rows, as_matrix(A).data(), classes.data());
+  CHECK(relative_error(dense(classes.view()), A * R.transpose()) < rounding<double>);
+  VectorXd diagonal(C);
+  coupling.diag(diagonal.data());
+  CHECK(relative_error(diagonal, G.diagonal()) < rounding<double>);
 }
 
 CoupledProblem::CoupledProblem(const DenseProblem& flat_, const MatrixXd& R) : flat(flat_) {

@@ -58,6 +58,9 @@ inline TiedVariances random_variances(Index nodes, std::uint64_t seed) {
 /// A root of the prior covariance of a tree: Phi diag(sqrt v), without the root's column.
 MatrixXd dense_root(const Taxonomy& taxonomy, const TiedVariances& tied);
 
+/// Checks all products of a coupling against its dense root.
+void check_products(const Coupling& coupling, const MatrixXd& R, std::uint64_t seed);
+
 /// Phi(w) = f(u) + 1/2 |w|^2 with w = (W, b) and u = sqrt(variance) X W R^T + sigma 1 b^T: the long Jacobian A, u = A
 /// w.
 struct CoupledProblem {

@@ -7,6 +7,13 @@
 
 namespace taxolearn {
 
+void Coupling::factor_grad(const double* products, double* gradient) const {
+  for (const Index parameter : parameter_of_factor()) {
+    const double product = *products++;
+    if (parameter >= 0) gradient[parameter] += product;
+  }
+}
+
 void TiedVariances::check() const {
   const Index size = static_cast<Index>(variances.size());
   require(groups.empty() || static_cast<Index>(groups.size()) == size, "groups has ", groups.size(),
@@ -23,6 +30,12 @@ void TiedVariances::check() const {
 Index TiedVariances::parameters() const {
   if (variances.empty()) return 0;
   return groups.empty() ? 1 : *std::max_element(groups.begin(), groups.end()) + 1;
+}
+
+std::vector<Index> TiedVariances::groups_from(Index first) const {
+  std::vector<Index> out;
+  for (Index k = first; k < static_cast<Index>(variances.size()); ++k) out.push_back(group(k));
+  return out;
 }
 
 }  // namespace taxolearn

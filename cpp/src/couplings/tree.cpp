@@ -9,20 +9,23 @@
 namespace taxolearn {
 namespace {
 
+/// to[k, r] = from[r, k] for as many rows and columns as a vector has elements.
+template <class T>
+void transpose_square(const T* from, Index from_stride, T* to, Index to_stride) {
+  using P = Packet<T>;
+  PacketBlock<P, lanes<T>> block;
+  for (Index r = 0; r < lanes<T>; ++r) block.packet[r] = ploadu<P>(from + r * from_stride);
+  ptranspose(block);
+  for (Index k = 0; k < lanes<T>; ++k) pstoreu(to + k * to_stride, block.packet[k]);
+}
+
 /// tile[c, r] = rows[r, c] for a tile as wide as a vector; zero where there is no row.
 template <class T>
 void to_tile(const DenseView<T>& rows, T* tile) {
-  using P = Packet<T>;
   constexpr Index width = lanes<T>;
   Index c = 0;
-  if (rows.rows == width) {
-    for (; c + width <= rows.cols; c += width) {
-      PacketBlock<P, width> block;
-      for (Index r = 0; r < width; ++r) block.packet[r] = ploadu<P>(rows.row(r) + c);
-      ptranspose(block);
-      for (Index k = 0; k < width; ++k) pstore(tile + (c + k) * width, block.packet[k]);
-    }
-  }
+  if (rows.rows == width)
+    for (; c + width <= rows.cols; c += width) transpose_square(rows.data + c, rows.stride, tile + c * width, width);
   for (; c < rows.cols; ++c)
     for (Index r = 0; r < width; ++r) tile[c * width + r] = r < rows.rows ? rows.row(r)[c] : T(0);
 }
@@ -30,17 +33,10 @@ void to_tile(const DenseView<T>& rows, T* tile) {
 /// The way back.
 template <class T>
 void from_tile(const T* tile, const DenseView<T>& rows) {
-  using P = Packet<T>;
   constexpr Index width = lanes<T>;
   Index c = 0;
-  if (rows.rows == width) {
-    for (; c + width <= rows.cols; c += width) {
-      PacketBlock<P, width> block;
-      for (Index k = 0; k < width; ++k) block.packet[k] = pload<P>(tile + (c + k) * width);
-      ptranspose(block);
-      for (Index r = 0; r < width; ++r) pstoreu(rows.row(r) + c, block.packet[r]);
-    }
-  }
+  if (rows.rows == width)
+    for (; c + width <= rows.cols; c += width) transpose_square(tile + c * width, width, rows.data + c, rows.stride);
   for (; c < rows.cols; ++c)
     for (Index r = 0; r < rows.rows; ++r) rows.row(r)[c] = tile[c * width + r];
 }

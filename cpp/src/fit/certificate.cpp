@@ -59,7 +59,7 @@ void set_gap(FitResult& result, double objective, double gap) {
   if (gap == 0.0) {
     result.relative_gap = 0.0;  // even where the objective is zero: one class, or no weight on any row
   } else if (gap < 0.0) {
-    // Rounding, or the kernel is not positive semidefinite and nothing is certified: by its size one can tell.
+    // Rounding, or the kernel is not positive semidefinite and nothing is certified: its size distinguishes the two.
     result.relative_gap = std::abs(gap) / std::abs(objective);
   } else {
     result.relative_gap = objective > 0.0 ? gap / objective : std::numeric_limits<double>::infinity();
@@ -131,15 +131,15 @@ double coupled_square(const Coupling* coupling, Index classes, double* p) {
 double squared_norm(const Problem& problem, const Matrix<double>& g, const Execution& execution) {
   const Index classes = g.cols();
   std::vector<double> squares(static_cast<std::size_t>(input_features(problem.X)));  // of each feature
-  const auto note = [&](Index first, DenseView<double> part) {
+  const auto set_squares = [&](Index first, DenseView<double> part) {
     for (Index j = 0; j < part.rows; ++j)
       squares[static_cast<std::size_t>(first + j)] = coupled_square(problem.prior.coupling, classes, part.row(j));
   };
   if (is_sparse(problem.X)) {
-    project_sparse(problem.X, g.view(), note, execution);
+    project_sparse(problem.X, g.view(), set_squares, execution);
   } else {
     Matrix<double> all = project(problem.X, g, execution);
-    note(0, all.view());
+    set_squares(0, all.view());
   }
   std::vector<double> sums(static_cast<std::size_t>(classes));
   column_sums(g.view(), sums.data(), execution);

@@ -14,24 +14,10 @@ namespace {
 constexpr double work_for_single = 4e6;  // stored entries times classes: about a millisecond per product
 constexpr double work_for_exact = 2e9;   // n^3 C: seconds
 
-// More pairs save few iterations on text (59, 53, 56, 55 and 53 with 1, 2, 3, 5 and 10 of them on 20 newsgroups) but
-// each costs a pass over two n x C arrays; on weights, if these are few, they cost next to nothing.
-// A kernel matrix of n^2 entries costs more than the vectors, and its problems are worse conditioned.
-constexpr int history_of_coefficients = 2;
-constexpr int history_of_kernel_coefficients = 10;
-constexpr int most_history_of_weights = 20;
-
 /// Numbers in a vector of weights, relative to one of coefficients.
 double relative_size(const Problem& problem) {
   const double weights = static_cast<double>(input_features(problem.X)) * static_cast<double>(factor_count(problem));
   return weights / static_cast<double>(input_rows(problem.X)) / static_cast<double>(problem.likelihood->outputs());
-}
-
-/// As many pairs of weights, in double precision, as take the memory that the pairs of coefficients and their images
-/// would take in single precision.
-int history_of_weights(const Problem& problem) {
-  const double pairs = history_of_coefficients / std::max(relative_size(problem), 1e-3);
-  return std::clamp(static_cast<int>(pairs), history_of_coefficients, most_history_of_weights);
 }
 
 std::string in_megabytes(double bytes) {
@@ -88,8 +74,8 @@ Space choose_space(const Problem& problem, const FitSettings& settings) {
 }
 
 int choose_history(const Problem& problem, Space space) {
-  if (problem.prior.kernels != nullptr) return history_of_kernel_coefficients;
-  return space == Space::weights ? history_of_weights(problem) : history_of_coefficients;
+  if (problem.prior.kernels != nullptr) return lbfgs_history_of_kernels;
+  return lbfgs_history(space == Space::weights ? relative_size(problem) : 1.0);
 }
 
 bool single_is_worthwhile(const Problem& problem) {
@@ -99,9 +85,9 @@ bool single_is_worthwhile(const Problem& problem) {
 }
 
 double lbfgs_bytes(const Problem& problem, Space space, int history) {
-  // A vector of coefficients has an image as large as itself; the preconditioner of weights has a slot of its own.
-  const int vectors = space == Space::coefficients ? 2 * lbfgs_slots(history) : lbfgs_slots(history) + 1;
-  return static_cast<double>(sizeof(double)) * vectors * static_cast<double>(point_size(problem, space));
+  const Index size = point_size(problem, space);
+  const Index image = space == Space::coefficients ? size : 0;  // of a vector of coefficients, kept with it
+  return lbfgs_bytes(size + image, history, space == Space::weights);
 }
 
 bool exact_is_affordable(const Problem& problem, const FitSettings& settings) {

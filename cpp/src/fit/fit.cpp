@@ -157,8 +157,8 @@ struct Run {
   bool worth_another_round() const { return !is_converged() && result.status != Status::max_iter; }
 };
 
-/// -residual at given predictors. At the optimum these are the coefficients, so they are a good guess of new ones.
-Matrix<double> guess_coefficients(const Problem& problem, Matrix<double>&& predictors, const Execution& execution) {
+/// -residual at given predictors. At the optimum these are the coefficients, so they are a start near them.
+Matrix<double> coefficients_at(const Problem& problem, Matrix<double>&& predictors, const Execution& execution) {
   Matrix<double> alpha = std::move(predictors);
   const Blocks blocks(alpha.rows(), 64);
   parallel_for(blocks.number(), execution, [&](Index block) {
@@ -185,12 +185,12 @@ void prepare(Run& run, const Start& start) {
     const double* const from = start.coefficients != nullptr ? start.coefficients : start.predictors;
     std::copy(from, from + n * classes, given.data());
     run.alpha =
-        start.coefficients != nullptr ? std::move(given) : guess_coefficients(problem, std::move(given), run.execution);
+        start.coefficients != nullptr ? std::move(given) : coefficients_at(problem, std::move(given), run.execution);
   } else if (start.weights != nullptr && (run.dual || problem.prior.coupling != nullptr)) {
     Matrix<double> u(n, classes);
     predict(problem.X, DenseView<const double>(start.weights, d, classes), start.weights + d * classes,
             problem.likelihood->link(), Output::predictor, u.view(), run.execution);
-    run.alpha = guess_coefficients(problem, std::move(u), run.execution);
+    run.alpha = coefficients_at(problem, std::move(u), run.execution);
   } else if (start.weights != nullptr) {
     const double sigma =
         problem.prior.intercept_variance > 0.0 ? 1.0 / std::sqrt(problem.prior.intercept_variance) : 0.0;

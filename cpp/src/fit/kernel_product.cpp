@@ -108,15 +108,19 @@ void KernelProduct<T>::apply_own(DenseView<const T> S, DenseView<T> out, const T
   const Blocks blocks = coupled_blocks(out.rows, std::max(width, out.cols));
   const DenseView<T> functions(functions_.data(), S.rows, width);
   const DenseView<T> images(images_.data(), S.rows, width);
-  parallel_for(blocks.number(), execution, [&](Index block) {
-    thread_local Buffer<double> classes, columns;
-    const Index first = blocks.first(block);
-    const Index count = blocks.length(block);
-    classes.resize(static_cast<std::size_t>(count * S.cols));
-    columns.resize(static_cast<std::size_t>(count * width));
-    convert_block(S.row(first), classes.data(), count * S.cols);
-    to_kernel_columns(problem_.prior.coupling, columns_, count, classes.data(), columns.data());
-    convert_block(columns.data(), functions.row(first), count * width);
+  const auto for_blocks = [&](const auto& body) {
+    parallel_for(blocks.number(), execution, [&](Index block) {
+      thread_local Buffer<double> classes, columns;
+      const Index count = blocks.length(block);
+      classes.resize(static_cast<std::size_t>(count * S.cols));
+      columns.resize(static_cast<std::size_t>(count * width));
+      body(blocks.first(block), count, classes.data(), columns.data());
+    });
+  };
+  for_blocks([&](Index first, Index count, double* classes, double* columns) {
+    convert_block(S.row(first), classes, count * S.cols);
+    to_kernel_columns(problem_.prior.coupling, columns_, count, classes, columns);
+    convert_block(columns, functions.row(first), count * width);
   });
   for (std::size_t l = 0; l < operators_.size(); ++l) {
     const Index begin = columns_.begin[l];
@@ -125,15 +129,10 @@ void KernelProduct<T>::apply_own(DenseView<const T> S, DenseView<T> out, const T
     operators_[l]->apply(DenseView<const T>(functions.data + begin, S.rows, columns, width),
                          DenseView<T>(images.data + begin, S.rows, columns, width), nullptr, execution);
   }
-  parallel_for(blocks.number(), execution, [&](Index block) {
-    thread_local Buffer<double> classes, columns;
-    const Index first = blocks.first(block);
-    const Index count = blocks.length(block);
-    classes.resize(static_cast<std::size_t>(count * S.cols));
-    columns.resize(static_cast<std::size_t>(count * width));
-    convert_block(images.row(first), columns.data(), count * width);
-    from_kernel_columns(problem_.prior.coupling, columns_, count, columns.data(), classes.data());
-    convert_block(classes.data(), out.row(first), count * S.cols);
+  for_blocks([&](Index first, Index count, double* classes, double* columns) {
+    convert_block(images.row(first), columns, count * width);
+    from_kernel_columns(problem_.prior.coupling, columns_, count, columns, classes);
+    convert_block(classes, out.row(first), count * S.cols);
     for (Index i = first; i < first + count; ++i) add_shift(shift, out.cols, out.row(i));
   });
 }

@@ -59,13 +59,13 @@ void combine_block(const std::vector<double>& coefficients, const std::vector<Bu
   std::fill(out, out + count, 0.0);
   std::array<double, 4> factor{};
   std::array<const T*, 4> from{};
-  std::size_t gathered = 0;
+  std::size_t pending = 0;
   for (std::size_t k = 0; k < coefficients.size(); ++k) {
     if (coefficients[k] != 0.0) {
-      factor[gathered] = coefficients[k];
-      from[gathered++] = vectors[k].data() + first;
+      factor[pending] = coefficients[k];
+      from[pending++] = vectors[k].data() + first;
     }
-    if (gathered == 4) {
+    if (pending == 4) {
       const T* const a = from[0];
       const T* const b = from[1];
       const T* const c = from[2];
@@ -73,10 +73,10 @@ void combine_block(const std::vector<double>& coefficients, const std::vector<Bu
 #pragma omp simd
       for (Index i = 0; i < count; ++i)
         out[i] += factor[0] * a[i] + factor[1] * b[i] + factor[2] * c[i] + factor[3] * d[i];
-      gathered = 0;
+      pending = 0;
     }
   }
-  for (std::size_t k = 0; k < gathered; ++k) axpy_block(factor[k], from[k], out, count);
+  for (std::size_t k = 0; k < pending; ++k) axpy_block(factor[k], from[k], out, count);
 }
 
 /// Inner products of one vector with each of several, read in one pass.

@@ -1,4 +1,4 @@
-// A few rows, feature by feature, from which sparse rows gather their inner products with them.
+// A few rows, feature by feature, with which sparse rows have their inner products computed.
 #pragma once
 
 #include <algorithm>

@@ -289,9 +289,9 @@ template <class T>
 void KernelRows<T>::inner_products(Index i, Index j, DenseView<T> out) const {
   const Index d = features();
   if (left().sparse) {
-    gather(left(), i, out.rows, right(), j, out.cols, out, false);
+    sparse_inner_products(left(), i, out.rows, right(), j, out.cols, out, false);
   } else if (right().sparse) {
-    gather(right(), j, out.cols, left(), i, out.rows, out, true);
+    sparse_inner_products(right(), j, out.cols, left(), i, out.rows, out, true);
   } else {
     set_product(Product::ABt, DenseView<const T>(left().copy.data() + i * d, out.rows, d),
                 DenseView<const T>(right().copy.data() + j * d, out.cols, d), out);
@@ -315,8 +315,8 @@ void KernelRows<T>::fill(Panel& panel, const Side& side, Index first, Index coun
 
 /// out (or its transpose) = rows of the sparse side `from` times rows of the other.
 template <class T>
-void KernelRows<T>::gather(const Side& from, Index i, Index rows, const Side& other, Index j, Index columns,
-                           DenseView<T> out, bool transposed) const {
+void KernelRows<T>::sparse_inner_products(const Side& from, Index i, Index rows, const Side& other, Index j,
+                                          Index columns, DenseView<T> out, bool transposed) const {
   auto& panel = Panel::mine();
   for (Index first = 0; first < columns; first += Panel::width) {
     const Index count = std::min(columns - first, Panel::width);

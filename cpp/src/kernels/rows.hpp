@@ -3,7 +3,7 @@
 // Row x becomes z = s (x - c) / l, with length scales l, for stationary kernels the mean c of the right rows (distances
 // do not change, cancellation does), and a factor s that keeps squares within the range of T. Dense rows are copied in
 // precision T. Sparse ones stay where they are, are not shifted, and are scaled on the way: a few rows of one side are
-// scattered into a panel (features of these rows x rows), and the rows of the other side gather from it.
+// scattered into a panel (features of these rows x rows), which the rows of the other side are multiplied with.
 #pragma once
 
 #include <vector>
@@ -78,8 +78,8 @@ class KernelRows {
   template <class Body>
   void for_scaled(const Side& side, Index i, const Body& body) const;  ///< body(feature, z) for the entries of row i
   void fill(Panel& panel, const Side& side, Index first, Index count) const;
-  void gather(const Side& from, Index i, Index rows, const Side& other, Index j, Index columns, DenseView<T> out,
-              bool transposed) const;
+  void sparse_inner_products(const Side& from, Index i, Index rows, const Side& other, Index j, Index columns,
+                             DenseView<T> out, bool transposed) const;
   void add_sparse_sums(const Side& from, Index i, const Side& other, Index j, DenseView<const double> H,
                        bool transposed, double* sums) const;
   T direct_squared_distance(Index i, Index j) const;

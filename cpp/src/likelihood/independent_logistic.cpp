@@ -147,6 +147,24 @@ void IndependentLogistic::add_line(Index first, Index count, const T* v, const T
   }
 }
 
+template <class T>
+void IndependentLogistic::to_residuals(Index first, Index count, const T* e, T* v) const {
+  for (Index k = 0; k < count; ++k) {
+    const auto s = static_cast<T>(weight(first + k));
+    T* const row = v + k * outputs_;
+    const T* const own = e + k * outputs_;
+    const double* const target = targets_.numbers(first + k);
+    if (target == nullptr) {
+#pragma omp simd
+      for (Index c = 0; c < outputs_; ++c) row[c] = s * probability(row[c], own[c]);
+    } else {
+#pragma omp simd
+      for (Index c = 0; c < outputs_; ++c) row[c] = s * (probability(row[c], own[c]) - static_cast<T>(target[c]));
+    }
+  }
+  flip_labels(first, count, v);
+}
+
 double IndependentLogistic::residual(Index first, Index count, double* u) const {
   const Index size = count * outputs_;
   double* const e = scratch<double>(size);
@@ -156,20 +174,10 @@ double IndependentLogistic::residual(Index first, Index count, double* u) const 
   for_stretches(first, count,
                 [&](Index i, Index place, Index length) { loss += weight(i) * positive_part(length, u + place); });
   for (Index k = 0; k < count; ++k) {
-    const double s = weight(first + k);
-    double* const row = u + k * outputs_;
-    const double* const own = e + k * outputs_;
     const double* const target = targets_.numbers(first + k);
-    if (target == nullptr) {
-#pragma omp simd
-      for (Index c = 0; c < outputs_; ++c) row[c] = s * probability(row[c], own[c]);
-    } else {
-      loss -= s * dot_block(target, row, outputs_);
-#pragma omp simd
-      for (Index c = 0; c < outputs_; ++c) row[c] = s * (probability(row[c], own[c]) - target[c]);
-    }
+    if (target != nullptr) loss -= weight(first + k) * dot_block(target, u + k * outputs_, outputs_);
   }
-  flip_labels(first, count, u);
+  to_residuals(first, count, e, u);
   return loss;
 }
 
@@ -182,21 +190,8 @@ double IndependentLogistic::single_residual(Index first, Index count, const doub
   double loss = log_terms(first, count, e);
   for_stretches(first, count,
                 [&](Index i, Index place, Index length) { loss += weight(i) * positive_part(length, u + place); });
-  for (Index k = 0; k < count; ++k) {
-    const auto s = static_cast<float>(weight(first + k));
-    float* const row = out + k * outputs_;
-    const float* const own = e + k * outputs_;
-    const double* const target = targets_.numbers(first + k);
-    loss -= weight(first + k) * targets_.dot(first + k, u + k * outputs_);
-    if (target == nullptr) {
-#pragma omp simd
-      for (Index c = 0; c < outputs_; ++c) row[c] = s * probability(row[c], own[c]);
-    } else {
-#pragma omp simd
-      for (Index c = 0; c < outputs_; ++c) row[c] = s * (probability(row[c], own[c]) - static_cast<float>(target[c]));
-    }
-  }
-  flip_labels(first, count, out);
+  for (Index k = 0; k < count; ++k) loss -= weight(first + k) * targets_.dot(first + k, u + k * outputs_);
+  to_residuals(first, count, e, out);
   return loss;
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr Index rows_per_block = 256;
 
 // A sparse product reaches about a fifth of the speed of a matrix product (DESIGN: 10 to 14 against 57
-// GFlop/s), so the n^2 product pays up to about ten times the nonzeros of a row; for dense inputs up to twice
+// GFlop/s), so the n^2 product is faster up to about ten times the nonzeros of a row; for dense inputs up to twice
 // the features.
 constexpr Index sparse_break_even = 10;
 constexpr Index dense_break_even = 2;

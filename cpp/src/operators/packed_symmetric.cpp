@@ -52,7 +52,7 @@ std::pair<Index, Index> tile_place(Index t) {
 }
 
 /// Entries that are next to nothing become zero: with them, products would work on denormal numbers, which is several
-/// times slower, and no sum in precision T could tell.
+/// times slower, and no sum in precision T would differ.
 template <class From, class To>
 void round_block(const From* from, To* to, Index count) {
   constexpr auto least = static_cast<From>(std::numeric_limits<To>::min()) * From(1 << 24);

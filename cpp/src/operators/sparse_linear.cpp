@@ -37,6 +37,23 @@ std::vector<std::int32_t> compact_numbers(const std::vector<std::int32_t>& count
   return numbers;
 }
 
+/// out = scale A S + 1 shift^T, in panels of columns.
+template <class T>
+void multiply(const SparseMatrix<T>& A, DenseView<const T> S, double scale, const T* shift, DenseView<T> out,
+              Buffer<T>& panel, const Execution& execution) {
+  const Index width = panel_width_for<T>(S.cols);
+  panel.resize(static_cast<std::size_t>(S.rows * width));
+  for (Index first = 0; first < S.cols; first += width) {
+    ProductTarget<T> target;
+    target.columns = std::min(width, S.cols - first);
+    target.out = DenseView<T>(out.data + first, out.rows, target.columns, out.stride);
+    target.scale = static_cast<T>(scale);
+    target.shift = shift == nullptr ? nullptr : shift + first;
+    pack_panel(S, first, target.columns, width, panel.data(), execution);
+    A.multiply(panel.data(), width, target, execution);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -110,7 +127,7 @@ void SparseLinear<T>::arrange(const SparseView<V, I>& X, const Execution& execut
     }
     if (compact) diagonal_[static_cast<std::size_t>(i)] = static_cast<T>(alone);
   });
-  by_row_ = GatherMatrix<T>(std::move(offsets), std::move(indices), std::move(values));
+  by_row_ = SparseMatrix<T>(std::move(offsets), std::move(indices), std::move(values));
   by_feature_ = by_row_.transposed(kept, execution);
 }
 
@@ -124,11 +141,11 @@ void SparseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shi
   for (Index first = 0; first < S.cols; first += width) {
     const Index columns = std::min(width, S.cols - first);
     pack_panel(S, first, columns, width, row_panel_.data(), execution);
-    GatherTarget<T> features;
+    ProductTarget<T> features;
     features.out = DenseView<T>(feature_panel_.data(), by_feature_.rows(), width);
     features.columns = width;
-    by_feature_.gather(row_panel_.data(), width, features, execution);
-    GatherTarget<T> result;
+    by_feature_.multiply(row_panel_.data(), width, features, execution);
+    ProductTarget<T> result;
     result.out = DenseView<T>(out.data + first, out.rows, columns, out.stride);
     result.columns = columns;
     result.scale = static_cast<T>(this->variance_);
@@ -137,7 +154,7 @@ void SparseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shi
       result.diagonal = diagonal_.data();
       result.self = row_panel_.data();
     }
-    by_row_.gather(feature_panel_.data(), width, result, execution);
+    by_row_.multiply(feature_panel_.data(), width, result, execution);
   }
 }
 
@@ -146,16 +163,7 @@ void SparseLinear<T>::project(DenseView<const T> S, DenseView<T> W, const Execut
   assert(order_ == FeatureOrder::given);
   require_shape("S", S, this->rows(), S.cols);
   require_shape("W", W, this->features(), S.cols);
-  const Index width = panel_width_for<T>(S.cols);
-  row_panel_.resize(static_cast<std::size_t>(S.rows * width));
-  for (Index first = 0; first < S.cols; first += width) {
-    GatherTarget<T> target;
-    target.columns = std::min(width, S.cols - first);
-    target.out = DenseView<T>(W.data + first, W.rows, target.columns, W.stride);
-    target.scale = static_cast<T>(std::sqrt(this->variance_));
-    pack_panel(S, first, target.columns, width, row_panel_.data(), execution);
-    by_feature_.gather(row_panel_.data(), width, target, execution);
-  }
+  multiply(by_feature_, S, std::sqrt(this->variance_), static_cast<const T*>(nullptr), W, row_panel_, execution);
 }
 
 template <class T>
@@ -163,17 +171,7 @@ void SparseLinear<T>::expand(DenseView<const T> W, DenseView<T> out, const T* sh
   assert(order_ == FeatureOrder::given);
   require_shape("W", W, this->features(), W.cols);
   require_shape("out", out, this->rows(), W.cols);
-  const Index width = panel_width_for<T>(W.cols);
-  feature_panel_.resize(static_cast<std::size_t>(W.rows * width));
-  for (Index first = 0; first < W.cols; first += width) {
-    GatherTarget<T> target;
-    target.columns = std::min(width, W.cols - first);
-    target.out = DenseView<T>(out.data + first, out.rows, target.columns, out.stride);
-    target.scale = static_cast<T>(std::sqrt(this->variance_));
-    target.shift = shift == nullptr ? nullptr : shift + first;
-    pack_panel(W, first, target.columns, width, feature_panel_.data(), execution);
-    by_row_.gather(feature_panel_.data(), width, target, execution);
-  }
+  multiply(by_row_, W, std::sqrt(this->variance_), shift, out, feature_panel_, execution);
 }
 
 template <class T>

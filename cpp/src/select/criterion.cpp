@@ -21,9 +21,6 @@ void check(const Prior& prior, const Likelihood& likelihood, const CriterionSett
   require(prior.coupling->classes() == likelihood.outputs(), "the coupling has ", prior.coupling->classes(),
           " classes, expected ", likelihood.outputs());
   const Index factors = prior.coupling->factors();
-  const bool scales = prior.coupling->scales_factors();
-  require(!scales || prior.coupling->parameters() == factors, "the coupling has ", prior.coupling->parameters(),
-          " parameters, expected one for each of its ", factors, " functions");
   require(std::isfinite(prior.intercept_variance) && prior.intercept_variance >= 0.0,
           "intercept_variance must be finite and at least 0, got ", prior.intercept_variance);
   const auto own = static_cast<Index>(prior.kernel_of.size());
@@ -34,7 +31,8 @@ void check(const Prior& prior, const Likelihood& likelihood, const CriterionSett
           ", expected 1: variances belong to the coupling");
   require(own == 0 ? kernels <= 1 : own == factors, "there are ", kernels, " kernels, assigned to ", own,
           " functions, expected ", factors);
-  require(own == 0 || scales, "kernels of their own need a coupling whose parameters are variances of functions");
+  require(own == 0 || !prior.coupling->parameter_of_factor().empty(),
+          "kernels of their own need a coupling whose parameters are variances of functions");
   for (const Index l : prior.kernel_of)
     require(l >= 0 && l < kernels, "a function has kernel ", l, ", expected one of ", kernels);
   require(settings.tolerance > 0.0 && settings.adjoint_tolerance > 0.0, "tol must be positive, got ",
@@ -64,18 +62,6 @@ Strategy choose_strategy(const CrossValidation& cv, const Prior& prior, const Cr
 }
 
 }  // namespace
-
-const char* strategy_name(Strategy strategy) {
-  switch (strategy) {
-    case Strategy::automatic:
-      return "auto";
-    case Strategy::stacked:
-      return "stacked";
-    case Strategy::shuffled:
-      return "shuffled";
-  }
-  return "unknown";
-}
 
 CrossValidation::CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds)
     : X_(X), likelihood_(likelihood), folds_(std::move(folds)) {

@@ -31,7 +31,8 @@ double to_residual(const Likelihood& likelihood, Matrix<double>& u, const Execut
   });
 }
 
-Matrix<double> curved(const Likelihood& likelihood, const Matrix<double>& u, const Execution& execution) {
+/// The likelihood's curvature at predictors u, as it keeps it for products with its Hessian.
+Matrix<double> curvature_at(const Likelihood& likelihood, const Matrix<double>& u, const Execution& execution) {
   Matrix<double> state = u;
   const Blocks blocks = blocks_of(u);
   parallel_for(blocks.number(), execution, [&](Index block) {
@@ -52,6 +53,18 @@ void to_minus_hessian_product(const Likelihood& likelihood, const Matrix<double>
   });
 }
 
+/// Fits find coefficients up to what K does not see. Derivatives by variances of factors do not see it either; those by
+/// other parameters may. For them both sides are what the predictors ask for: alpha = -r and f = c - H K f, given K f.
+void determine_sides(const Coupling& coupling, const Likelihood& likelihood, const Matrix<double>& state,
+                     const Matrix<double>& residual, const Matrix<double>& c, Matrix<double> image,
+                     FoldOutcome& outcome, const Execution& execution) {
+  if (!coupling.parameter_of_factor().empty()) return;
+  to_minus_hessian_product(likelihood, state, image, execution);
+  axpy(1.0, c.data(), image.data(), c.size(), execution);
+  outcome.f = as_buffer(image, 1.0);
+  outcome.alpha = as_buffer(residual, -1.0);
+}
+
 double inner_product(const Matrix<double>& a, const Matrix<double>& b, const Execution& execution) {
   return dot(a.data(), b.data(), a.size(), execution);
 }
@@ -67,20 +80,20 @@ std::unique_ptr<Likelihood> masked(const CrossValidation& cv, Index fold, bool h
   return cv.likelihood().subset(rows, factors);
 }
 
-/// Takes down how a fit or a system went.
-void note(const MinimizeResult& result, double& gap, FoldOutcome& outcome) {
+/// Adds how a fit or a system went to the outcome of its fold.
+void record(const MinimizeResult& result, double& gap, FoldOutcome& outcome) {
   outcome.iterations += result.iterations;
   outcome.converged = outcome.converged && result.status == Status::converged;
   gap = result.gap == 0.0 ? 0.0 : std::abs(result.gap / result.objective);
 }
 
-/// Points of several folds side by side, n x (folds C).
+/// One side of several folds, next to each other, n x (folds C).
 Matrix<double> side_by_side(const std::vector<FoldOutcome>& folds, Index rows, Index classes,
-                            Buffer<double> FoldOutcome::* point) {
+                            const Buffer<double>& (FoldOutcome::*side)() const) {
   const auto count = static_cast<Index>(folds.size());
   Matrix<double> out(rows, count * classes);
   for (Index k = 0; k < count; ++k) {
-    const double* const from = (folds[static_cast<std::size_t>(k)].*point).data();
+    const double* const from = (folds[static_cast<std::size_t>(k)].*side)().data();
     for (Index i = 0; i < rows; ++i) std::copy(from + i * classes, from + (i + 1) * classes, out.row(i) + k * classes);
   }
   return out;
@@ -275,7 +288,8 @@ void FoldFits<T>::fit(AnySpace& space, const Problem& problem, const Buffer<doub
     start(space, before);
     space.rescale();
   }
-  note(lbfgs(space, minimize_settings(problem, settings_.tolerance), report(outcome, execution)), outcome.gap, outcome);
+  record(lbfgs(space, minimize_settings(problem, settings_.tolerance), report(outcome, execution)), outcome.gap,
+         outcome);
   outcome.fit = point_of(space);
 }
 
@@ -291,7 +305,7 @@ void FoldFits<T>::solve(AnySpace& space, const Problem& problem, const Buffer<do
   }
   MinimizeSettings settings = minimize_settings(problem, settings_.adjoint_tolerance);
   settings.quadratic = true;
-  note(nonlinear_cg(space, settings, report(outcome, execution)), outcome.adjoint_gap, outcome);
+  record(nonlinear_cg(space, settings, report(outcome, execution)), outcome.adjoint_gap, outcome);
   outcome.adjoint = point_of(space);
 }
 
@@ -307,20 +321,14 @@ void FoldFits<T>::fit_and_solve(AnySpace& space, Problem& problem, Index fold, c
   if (!settings_.gradient) return;
   Matrix<double> residual = space.predictors();
   to_residual(trained, residual, execution);
-  const Matrix<double> state = curved(trained, space.predictors(), execution);
+  const Matrix<double> state = curvature_at(trained, space.predictors(), execution);
   const QuadraticLikelihood quadratic(trained, state, c, 0.0);
   problem.likelihood = &quadratic;
   if (!adjoint_before.empty()) put_known(space, c, adjoint_before);
   solve(space, problem, adjoint_before, outcome, execution);
   problem.likelihood = &trained;
   outcome.value -= inner(space, outcome.fit, execution) + inner_product(space.predictors(), residual, execution);
-  if (!problem.prior.coupling->scales_factors()) {
-    Matrix<double> f = space.predictors();
-    to_minus_hessian_product(trained, state, f, execution);
-    axpy(1.0, c.data(), f.data(), c.size(), execution);
-    outcome.f = as_buffer(f, 1.0);
-    outcome.alpha = as_buffer(residual, -1.0);
-  }
+  determine_sides(*problem.prior.coupling, trained, state, residual, c, space.predictors(), outcome, execution);
 }
 
 template <class T>
@@ -345,11 +353,11 @@ void FoldFits<T>::stacked(Index first_fold, Index count) {
     const Index size = point_size(space);
     fit_and_solve(space, problem, first_fold, fits_.next(size), adjoints_.next(size), outcome, execution_);
     const Stopwatch watch(out_.gradient_seconds);
-    if (settings_.gradient) {
+    if (settings_.gradient && outcome.alpha.empty()) {
       add_gradient(coupling, outcome.fit, outcome.adjoint, out_, execution_);
-      if (!coupling.scales_factors())
-        add_gradient(coupling, *linear_.features, as_matrix(outcome.alpha, rows_, classes_),
-                     as_matrix(outcome.f, rows_, classes_), out_, execution_);
+    } else if (settings_.gradient) {
+      add_gradient(prior_, *linear_.features, as_matrix(outcome.alpha, rows_, classes_),
+                   as_matrix(outcome.f, rows_, classes_), out_, execution_);
     }
     merge(outcome);
     return;
@@ -374,11 +382,9 @@ void FoldFits<T>::stacked(Index first_fold, Index count) {
     const Stopwatch watch(out_.gradient_seconds);
     const ReplicatedCoupling replicated(coupling, count);
     Problem problem = make_problem(replicated, count);
-    const bool scales = coupling.scales_factors();
-    const auto alpha = scales ? &FoldOutcome::fit : &FoldOutcome::alpha;
-    const auto f = scales ? &FoldOutcome::adjoint : &FoldOutcome::f;
-    add_gradient(problem.prior, coupling, operators, side_by_side(outcomes, rows_, classes_, alpha),
-                 side_by_side(outcomes, rows_, classes_, f), settings_.kernel_gradient, out_, execution_);
+    add_gradient(problem.prior, coupling, operators, side_by_side(outcomes, rows_, classes_, &FoldOutcome::left),
+                 side_by_side(outcomes, rows_, classes_, &FoldOutcome::right), settings_.kernel_gradient, out_,
+                 execution_);
     out_.products += static_cast<int>(count);
   }
   for (const FoldOutcome& outcome : outcomes) merge(outcome);
@@ -412,7 +418,7 @@ void FoldFits<T>::shuffled(Index fold) {
     const Matrix<double> offset = rows_of(image, rows.places_in);
     Matrix<double> residual = space.predictors();
     to_residual(*trained, residual, execution_);
-    const Matrix<double> state = curved(*trained, space.predictors(), execution_);
+    const Matrix<double> state = curvature_at(*trained, space.predictors(), execution_);
     Matrix<double> c = offset;
     to_minus_hessian_product(*trained, state, c, execution_);
     // The system of all rows, with its solution at the held-out ones put in: the constant makes the values the same.
@@ -425,15 +431,9 @@ void FoldFits<T>::shuffled(Index fold) {
     outcome.value -= inner(space, outcome.fit, execution_) + inner_product(residual_out, u_out, execution_) +
                      inner_product(space.predictors(), residual, execution_) +
                      inner_product(offset, residual, execution_);
-    if (problem.prior.coupling->scales_factors()) {
-      put_rows(as_matrix(outcome.adjoint, count_in, classes_), rows.places_in, f);
-    } else {
-      Matrix<double> f_in = offset;
-      axpy(1.0, space.predictors().data(), f_in.data(), f_in.size(), execution_);
-      to_minus_hessian_product(*trained, state, f_in, execution_);
-      put_rows(f_in, rows.places_in, f);
-      put_rows(as_matrix(as_buffer(residual, -1.0), residual.rows(), classes_), rows.places_in, alpha);
-    }
+    determine_sides(*prior_.coupling, *trained, state, residual, c, space.predictors(), outcome, execution_);
+    put_rows(as_matrix(outcome.left(), count_in, classes_), rows.places_in, alpha);
+    put_rows(as_matrix(outcome.right(), count_in, classes_), rows.places_in, f);
     const Stopwatch watch(out_.gradient_seconds);
     add_gradient(whole.prior, *prior_.coupling, rows.whole, alpha, f, settings_.kernel_gradient, out_, execution_);
     ++outcome.counters.products;
@@ -454,9 +454,9 @@ void FoldFits<T>::exact(Index fold) {
     const Stopwatch watch(outcome.fit_seconds);
     const Buffer<double> before = fits_.next(point_size(space));
     if (!before.empty()) start(space, before);
-    note(exact_newton(space, problem, minimize_settings(problem, settings_.tolerance), report(outcome, execution_),
-                      execution_),
-         outcome.gap, outcome);
+    record(exact_newton(space, problem, minimize_settings(problem, settings_.tolerance), report(outcome, execution_),
+                        execution_),
+           outcome.gap, outcome);
     outcome.fit = point_of(space);
   }
   Matrix<double> c = space.predictors();
@@ -465,7 +465,7 @@ void FoldFits<T>::exact(Index fold) {
   if (settings_.gradient) {
     Matrix<double> residual = space.predictors();
     to_residual(*trained, residual, execution_);
-    const Matrix<double> state = curved(*trained, space.predictors(), execution_);
+    const Matrix<double> state = curvature_at(*trained, space.predictors(), execution_);
     Matrix<double> image(rows_, classes_), f(rows_, classes_);
     {
       const Stopwatch watch(outcome.adjoint_seconds);

@@ -6,7 +6,7 @@
 
 namespace taxolearn {
 
-/// Hands out the points of the last evaluation one after the other, and takes down the new ones.
+/// Hands out the points of the last evaluation one after the other, and records the new ones.
 class StateTape {
  public:
   StateTape(const Buffer<float>& before, Buffer<float>& after) : before_(before), after_(after) {}
@@ -31,7 +31,7 @@ class StateTape {
 /// The fit and the system of one fold: points, and what they add to the criterion.
 struct FoldOutcome {
   Buffer<double> fit, adjoint;
-  Buffer<double> alpha, f;  ///< coefficients of both that their predictors ask for, where the gradient needs them
+  Buffer<double> alpha, f;  ///< coefficients for the gradient; empty: the points serve
   double value = 0.0;
   double plain_value = 0.0;
   double gap = 0.0;
@@ -41,6 +41,10 @@ struct FoldOutcome {
   double fit_seconds = 0.0;
   double adjoint_seconds = 0.0;
   FitResult counters;
+
+  // The two sides of the gradient.
+  const Buffer<double>& left() const { return alpha.empty() ? fit : alpha; }
+  const Buffer<double>& right() const { return f.empty() ? adjoint : f; }
 };
 
 /// The rows that a fold is trained on and those that it holds out, with operators of the first and of both.

@@ -100,10 +100,21 @@ void add_own(const Prior& prior, const Coupling& coupling, const std::vector<Ope
       for (Index k = 0; k < width; ++k) gradient[k] += static_cast<double>(left[k]) * static_cast<double>(right[k]);
     }
   });
+  std::vector<double> by_factor(static_cast<std::size_t>(coupling.factors()), 0.0);
   for (Index k = 0; k < width; ++k) {
     const Index factor = columns.factor[static_cast<std::size_t>(k)] % coupling.factors();
-    out.function_gradient[static_cast<std::size_t>(factor)] += by_column[static_cast<std::size_t>(k)];
+    by_factor[static_cast<std::size_t>(factor)] += by_column[static_cast<std::size_t>(k)];
   }
+  coupling.factor_grad(by_factor.data(), out.function_gradient.data());
+}
+
+/// By the intercept's log variance.
+void add_intercept(const Prior& prior, const Matrix<double>& alpha, const Matrix<double>& f, Criterion& out,
+                   const Execution& execution) {
+  std::vector<double> left(static_cast<std::size_t>(f.cols())), right(left.size());
+  column_sums(alpha.view(), left.data(), execution);
+  column_sums(f.view(), right.data(), execution);
+  out.intercept_variance_gradient += prior.intercept_variance * dot_block(left.data(), right.data(), f.cols());
 }
 
 }  // namespace
@@ -112,10 +123,7 @@ template <class T>
 void add_gradient(const Prior& prior, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
                   const Matrix<double>& alpha, const Matrix<double>& f, bool kernel_gradient, Criterion& out,
                   const Execution& execution) {
-  std::vector<double> left(static_cast<std::size_t>(f.cols())), right(left.size());
-  column_sums(alpha.view(), left.data(), execution);
-  column_sums(f.view(), right.data(), execution);
-  out.intercept_variance_gradient += prior.intercept_variance * dot_block(left.data(), right.data(), f.cols());
+  add_intercept(prior, alpha, f, out, execution);
   if (prior.kernel_of.empty()) {
     add_shared(prior, *operators.front(), alpha, f, kernel_gradient, out, execution);
   } else {
@@ -129,19 +137,21 @@ void add_gradient(const Coupling& coupling, const Buffer<double>& point, const B
   const Index rows = (static_cast<Index>(point.size()) - coupling.classes()) / factors;
   const Index last = rows * factors;
   out.intercept_variance_gradient += dot_block(point.data() + last, adjoint.data() + last, coupling.classes());
-  if (!coupling.scales_factors()) return;
-  sum_over_rows(rows, out.function_gradient, execution, [&](Index first, Index count, double* gradient) {
+  std::vector<double> by_factor(static_cast<std::size_t>(factors), 0.0);
+  sum_over_rows(rows, by_factor, execution, [&](Index first, Index count, double* gradient) {
     for (Index i = first; i < first + count; ++i) {
       const double* const left = point.data() + i * factors;
       const double* const right = adjoint.data() + i * factors;
       for (Index k = 0; k < factors; ++k) gradient[k] += left[k] * right[k];
     }
   });
+  coupling.factor_grad(by_factor.data(), out.function_gradient.data());
 }
 
 template <class T>
-void add_gradient(const Coupling& coupling, FeatureOperator<T>& features, const Matrix<double>& alpha,
+void add_gradient(const Prior& prior, FeatureOperator<T>& features, const Matrix<double>& alpha,
                   const Matrix<double>& f, Criterion& out, const Execution& execution) {
+  add_intercept(prior, alpha, f, out, execution);
   Matrix<T> left(features.features(), f.cols()), right(left.rows(), left.cols());
   features.project(rounded<T>(alpha, execution).view(), left.view(), execution);
   features.project(rounded<T>(f, execution).view(), right.view(), execution);
@@ -152,7 +162,7 @@ void add_gradient(const Coupling& coupling, FeatureOperator<T>& features, const 
       const Index number = std::min(rows_at_once, first + count - j);
       convert_block(left.row(j), E.data(), number * f.cols());
       convert_block(right.row(j), H.data(), number * f.cols());
-      coupling.bilinear_grad(number, E.data(), H.data(), gradient);
+      prior.coupling->bilinear_grad(number, E.data(), H.data(), gradient);
     }
   });
 }
@@ -161,9 +171,9 @@ template void add_gradient(const Prior&, const Coupling&, const std::vector<Oper
                            const Matrix<double>&, bool, Criterion&, const Execution&);
 template void add_gradient(const Prior&, const Coupling&, const std::vector<Operator<double>*>&, const Matrix<double>&,
                            const Matrix<double>&, bool, Criterion&, const Execution&);
-template void add_gradient(const Coupling&, FeatureOperator<float>&, const Matrix<double>&, const Matrix<double>&,
+template void add_gradient(const Prior&, FeatureOperator<float>&, const Matrix<double>&, const Matrix<double>&,
                            Criterion&, const Execution&);
-template void add_gradient(const Coupling&, FeatureOperator<double>&, const Matrix<double>&, const Matrix<double>&,
+template void add_gradient(const Prior&, FeatureOperator<double>&, const Matrix<double>&, const Matrix<double>&,
                            Criterion&, const Execution&);
 
 }  // namespace taxolearn

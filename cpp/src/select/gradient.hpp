@@ -10,22 +10,20 @@
 namespace taxolearn {
 
 /// Adds the derivatives to `out`, for coefficients alpha and f (n x copies C) of some folds. The prior has replicated
-/// parts; `coupling` is the one behind them. Fits find coefficients up to what K does not see. Where parameters turn
-/// the factors instead of scaling them, dK may see it: then alpha and f must be those that the predictors ask for,
-/// alpha = -r and f = c - H K f.
+/// parts; `coupling` is the one behind them.
 template <class T>
 void add_gradient(const Prior& prior, const Coupling& coupling, const std::vector<Operator<T>*>& operators,
                   const Matrix<double>& alpha, const Matrix<double>& f, bool kernel_gradient, Criterion& out,
                   const Execution& execution);
 
-/// The same of the linear kernel in the space of weights, for points W (d x factors) followed by b (C). Parameters that
-/// are no variances of factors are left out: weights do not tell the coefficients they come from.
+/// The same of the linear kernel in the space of weights, for points W (d x factors) followed by b (C). The
+/// coupling must know its gradient by factor.
 void add_gradient(const Coupling& coupling, const Buffer<double>& point, const Buffer<double>& adjoint, Criterion& out,
                   const Execution& execution);
 
-/// The derivatives by the coupling's parameters alone, of the linear kernel, from coefficients alpha and f (n x C).
+/// The same for any coupling, from coefficients alpha and f (n x C).
 template <class T>
-void add_gradient(const Coupling& coupling, FeatureOperator<T>& features, const Matrix<double>& alpha,
+void add_gradient(const Prior& prior, FeatureOperator<T>& features, const Matrix<double>& alpha,
                   const Matrix<double>& f, Criterion& out, const Execution& execution);
 
 }  // namespace taxolearn

@@ -10,18 +10,6 @@ constexpr double worth = 1e-3;  // objective must fall by this share of the tole
 
 }  // namespace
 
-const char* status_name(Status status) {
-  switch (status) {
-    case Status::converged:
-      return "converged";
-    case Status::max_iter:
-      return "max_iter";
-    case Status::stalled:
-      return "stalled";
-  }
-  return "unknown";
-}
-
 bool Convergence::done(MinimizeResult& result) {
   if (!std::isfinite(result.gap) || !std::isfinite(result.objective)) {
     result.status = Status::stalled;

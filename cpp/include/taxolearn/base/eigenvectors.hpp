@@ -1,4 +1,4 @@
-// Eigenvectors of symmetric matrices, compiled by one source for all, as the products are.
+// Eigenvectors of symmetric matrices, compiled once for all sources, as the products are.
 #pragma once
 
 #include <vector>

@@ -79,7 +79,7 @@ class Matrix {
   Matrix() = default;
   Matrix(Index rows, Index cols) : rows_(rows), cols_(cols), data_(static_cast<std::size_t>(rows * cols), T(0)) {}
 
-  /// Elements start as whatever is there.
+  /// Leaves the elements uninitialised.
   static Matrix uninitialised(Index rows, Index cols) {
     Matrix out;
     out.rows_ = rows;

@@ -33,7 +33,7 @@ void copy(const DenseView<From>& from, const DenseView<To>& to) {
   }
 }
 
-/// to = from^T, so many rows of `from` at a time that the lines at hand stay in the first cache.
+/// to = from^T, by blocks of rows small enough for the lines in use to stay in the first cache.
 template <class From, class T>
 void copy_transposed(const DenseView<From>& from, const DenseView<T>& to) {
   constexpr Index width = 128;

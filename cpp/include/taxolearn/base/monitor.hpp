@@ -7,7 +7,7 @@
 
 namespace taxolearn {
 
-/// What a solver tells after each iteration.
+/// What a solver reports after each iteration.
 struct Progress {
   int iteration = 0;
   int products = 0;
@@ -22,7 +22,7 @@ class Interrupted : public std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-/// Base class does nothing: no progress, no interruption.
+/// The base class does nothing: it reports no progress and never interrupts.
 class Monitor {
  public:
   virtual ~Monitor() = default;

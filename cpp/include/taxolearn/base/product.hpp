@@ -1,6 +1,6 @@
 // Products of dense matrices: A B and A^T B by a kernel for tall and narrow factors, which copies nothing of A; A B^T
-// and results of few rows or columns by Eigen's. One source compiles them for all others: they take the compiler
-// seconds, and every source that names them pays again.
+// and results of few rows or columns by Eigen's. They are compiled once, for all sources: each source that
+// named them would take the compiler seconds more.
 //
 // All run on the calling thread. The result must not overlap the factors.
 #pragma once

@@ -1,4 +1,4 @@
-// Triangular systems and the Cholesky factorization, compiled by one source for all, as the products are.
+// Triangular systems and the Cholesky factorization, compiled once for all sources, as the products are.
 //
 // All run on the calling thread, in place, and read the lower triangle of L only.
 #pragma once

@@ -1,4 +1,4 @@
-// Decisions: for each row of probabilities the node whose expected loss is least, O(nodes) a row.
+// Decisions: for each row of probabilities the node whose expected loss is least, O(nodes) per row.
 #pragma once
 
 #include "taxolearn/base/matrix.hpp"

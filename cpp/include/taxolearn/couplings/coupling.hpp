@@ -40,11 +40,16 @@ class Coupling {
   /// Number of parameters theta.
   virtual Index parameters() const = 0;
 
-  /// Whether each of them is a log variance, that of one or more columns of R.
-  virtual bool scales_factors() const { return true; }
-
   /// gradient[k] += d/dtheta_k of tr(E G(theta) H^T), E and H (count x C).
   virtual void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const = 0;
+
+  /// The parameter that is the log variance of each column of R (-1: none), or nothing if parameters do more than scale
+  /// columns. An optional capability: couplings that have it know their gradient from E R and H R alone.
+  virtual std::vector<Index> parameter_of_factor() const { return {}; }
+
+  /// The gradient above from products[j], the inner product of column j of E R with column j of H R. Needs
+  /// `parameter_of_factor`.
+  void factor_grad(const double* products, double* gradient) const;
 };
 
 /// Variances that share a parameter: element k has variance variances[k] and belongs to parameter groups[k] (-1:
@@ -57,6 +62,9 @@ struct TiedVariances {
   void check() const;
   Index parameters() const;
   Index group(Index k) const { return groups.empty() ? 0 : groups[static_cast<std::size_t>(k)]; }
+
+  /// The groups of all elements from this one on.
+  std::vector<Index> groups_from(Index first) const;
 };
 
 }  // namespace taxolearn

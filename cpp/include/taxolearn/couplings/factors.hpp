@@ -10,7 +10,7 @@ namespace taxolearn {
 /// The function of a class is its own, as another coupling has it, plus a combination of p functions that all classes
 /// share: u = R_0 f + B g, so G = R_0 R_0^T + B B^T and R = [R_0, B], with loadings B (C x p; Seeger 2008, 7.4.1, where
 /// R_0 is left out). Parameters are those of the other coupling, then the entries of B row by row, which are not on log
-/// scale. Products with B take O(C p) a row.
+/// scale. Products with B take O(C p) per row.
 class FactorCoupling final : public Coupling {
  public:
   /// base null: G = B B^T, of rank p only.
@@ -24,7 +24,6 @@ class FactorCoupling final : public Coupling {
   void from_factors(Index count, const double* A, double* out) const override;
   void diag(double* out) const override;
   Index parameters() const override;
-  bool scales_factors() const override { return false; }
 
   /// By the loadings that is E^T (H B) + H^T (E B).
   void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const override;

@@ -22,6 +22,7 @@ class IndependentCoupling final : public Coupling {
   bool is_diagonal() const override { return true; }
   Index parameters() const override { return tied_.parameters(); }
   void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const override;
+  std::vector<Index> parameter_of_factor() const override { return tied_.groups_from(0); }
 
  private:
   TiedVariances tied_;

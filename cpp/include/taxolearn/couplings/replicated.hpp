@@ -25,7 +25,6 @@ class ReplicatedCoupling final : public Coupling {
   void diag(double* out) const override;
   bool is_diagonal() const override { return inner_.is_diagonal(); }
   Index parameters() const override { return inner_.parameters(); }
-  bool scales_factors() const override { return inner_.scales_factors(); }
   void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const override {
     inner_.bilinear_grad(count * copies_, E, H, gradient);
   }

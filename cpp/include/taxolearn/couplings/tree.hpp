@@ -11,7 +11,7 @@ namespace taxolearn {
 
 /// The function of a class is the sum of independent functions of the nodes on its path, the root left out:
 /// G = Phi diag(v) Phi^T, with Phi[c, p] = 1 where node p is leaf c or above it (Seeger 2008, 3.1). R = Phi diag(sqrt
-/// v) has one column per node but the root. Products are sweeps over the tree, O(nodes) a row; Phi is never formed.
+/// v) has one column per node but the root. Products are sweeps over the tree, O(nodes) per row; Phi is never formed.
 class TreeCoupling final : public Coupling {
  public:
   /// Variances and groups of all nodes; those of the root are not used.
@@ -26,6 +26,7 @@ class TreeCoupling final : public Coupling {
   void diag(double* out) const override;
   Index parameters() const override { return tied_.parameters(); }
   void bilinear_grad(Index count, const double* E, const double* H, double* gradient) const override;
+  std::vector<Index> parameter_of_factor() const override { return tied_.groups_from(1); }
 
  private:
   template <class T>

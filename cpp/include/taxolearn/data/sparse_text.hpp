@@ -1,4 +1,4 @@
-// Sparse rows from text, one row a line: svmlight, LSHTC and vw.
+// Sparse rows from text, one row per line: svmlight, LSHTC and vw.
 //
 //   svmlight   label [qid:n] id:value id:value ... [# comment]
 //   lshtc      label [0:total] id:value id:value ... [# comment]
@@ -25,8 +25,8 @@ enum class SparseTextForm { svmlight, lshtc, vw };
 
 struct SparseTextSettings {
   SparseTextForm form = SparseTextForm::svmlight;
-  bool several_labels = false;    ///< any number of labels a line, also none, instead of just one
-  bool query_ids = true;          ///< svmlight: pass over qid:n, instead of an error
+  bool several_labels = false;    ///< any number of labels per line, even none, instead of exactly one
+  bool query_ids = true;          ///< svmlight: skip qid:n instead of raising an error
   bool named_features = false;    ///< vw: features are known by namespace and name, instead of an integer id
   bool fixed_vocabulary = false;  ///< vw: leave out features whose name is not in the vocabulary
 };
@@ -62,7 +62,7 @@ class SparseTextParser {
   /// The next bytes of the file. After an exception the parser is of no further use.
   void feed(std::string_view text, const Execution& execution);
 
-  /// The end of the file: gives away what has been read.
+  /// Ends the file and hands over what has been read.
   SparseTextRows finish(const Execution& execution);
 
   /// Names of the features by id; empty unless features are named.

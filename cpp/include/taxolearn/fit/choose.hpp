@@ -1,4 +1,4 @@
-// What the settings of a fit leave open is decided here, once, and for a reason that the result tells.
+// Decides, once, what the settings of a fit leave open; the plan states the reason.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct FitPlan {
   std::string reason;                        ///< why this method
 };
 
-/// Throws InvalidArgument where the settings ask for what the problem does not allow.
+/// Throws InvalidArgument if the problem does not allow what the settings ask for.
 FitPlan choose(const Problem& problem, const FitSettings& settings);
 
 const char* method_name(Method method);
@@ -24,16 +24,16 @@ const char* method_name(Method method);
 /// The smaller space, unless the settings or the kernel say otherwise.
 Space choose_space(const Problem& problem, const FitSettings& settings);
 
-/// Pairs that L-BFGS keeps where nothing is said.
+/// Pairs that L-BFGS keeps unless the settings say otherwise.
 int choose_history(const Problem& problem, Space space);
 
-/// Whether products in single precision are faster as a whole: with little work, the time goes elsewhere.
+/// Whether products in single precision are faster as a whole: in small problems the time goes elsewhere.
 bool single_is_worthwhile(const Problem& problem);
 
-/// Memory of the vectors of L-BFGS, in double precision.
+/// Memory of the vectors of L-BFGS on this problem, in double precision.
 double lbfgs_bytes(const Problem& problem, Space space, int history);
 
-/// Whether exact Newton steps are a matter of seconds, for a problem on which iterations come to no end.
+/// Whether exact Newton steps are a matter of seconds, for a problem on which iterations do not converge.
 bool exact_is_affordable(const Problem& problem, const FitSettings& settings);
 
 }  // namespace taxolearn

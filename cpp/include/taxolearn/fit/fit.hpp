@@ -9,7 +9,7 @@
 namespace taxolearn {
 
 /// Fits and certifies. Throws InvalidArgument for bad input and Interrupted when the monitor says so;
-/// everything else is told by FitResult::status.
+/// FitResult::status reports everything else.
 FitResult fit(const Problem& problem, const FitSettings& settings, const Start& start, const Execution& execution);
 
 }  // namespace taxolearn

@@ -1,7 +1,7 @@
 // The Kronecker preconditioner of a fit on weights: an approximation of the Hessian, whose inverse L-BFGS starts from.
 //
 // On weights W (d x factors) and intercepts, u = Z W R^T + sigma 1 b^T, the Hessian is I + sum_i J_i^T H_i J_i, with
-// H_i (C x C) the Hessian of row i's loss and J_i (W, b) = R W^T z_i + sigma b. It takes z_i and H_i for
+// H_i (C x C) the Hessian of row i's loss and J_i (W, b) = R W^T z_i + sigma b. It treats z_i and H_i as
 // independent. With H = sum of H_i, the mean m of z_i and J that of J_i, it is P + J^T H J, where P = I + (covariance
 // of z_i) (x) (R^T H R) is diagonal in the eigenvectors of both factors, and the rest has rank C:
 //   (P + J^T H J)^-1 = P^-1 - P^-1 J^T T J P^-1,  T = N (I + N^T S N)^-1 N^T,  N N^T = H,  S = J P^-1 J^T.
@@ -20,13 +20,13 @@ namespace taxolearn {
 
 class KroneckerPreconditioner {
  public:
-  /// Takes the inputs in; the Hessian is still zero.
+  /// Reads the inputs; the Hessian is zero until the first renewal.
   KroneckerPreconditioner(const Problem& problem, const Execution& execution);
 
-  /// Whether it is worth its work, beside that of the kernel products.
+  /// Whether its work is small enough beside that of the kernel products.
   static bool is_worthwhile(const Problem& problem);
 
-  /// Takes in the Hessians of the losses at predictors u (n x C).
+  /// Recomputes the Hessian of the losses, at predictors u (n x C).
   void renew(const Matrix<double>& u);
 
   /// Replaces a point, W followed by b, by the inverse times it.

@@ -29,7 +29,7 @@ inline Index factor_count(const Problem& problem) {
 /// Where to begin. All null: at zero.
 struct Start {
   const double* coefficients = nullptr;  ///< alpha, n x C
-  const double* predictors = nullptr;    ///< u at the rows, n x C: coefficients are guessed from the residuals
+  const double* predictors = nullptr;    ///< u at the rows, n x C: coefficients start at minus the residuals
   const double* weights = nullptr;       ///< coef (d x C) followed by the intercepts (C)
   const double* point = nullptr;         ///< FitResult::point of a fit with the same inputs, coupling and space
 };

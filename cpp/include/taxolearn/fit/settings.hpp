@@ -20,7 +20,7 @@ enum class Space {
 
 /// Precision of the kernel products. Points and sums are in double precision always.
 enum class Precision {
-  automatic,  ///< single for large problems, double once single has come to its limit
+  automatic,  ///< single for large problems, double once single has reached its limit
   single,
   double_,
 };
@@ -34,7 +34,7 @@ struct FitSettings {
   int history = 0;  ///< pairs of L-BFGS; 0: few where a vector is n x C with its image, more where it is small
   double memory_limit = 4e9;   ///< bytes that the solver's vectors, or exact factors, may take
   bool exact_fallback = true;  ///< whether exact steps finish what an automatic method does not, if that takes seconds
-  bool keep_point = false;     ///< whether the result has the point that the solver came to
+  bool keep_point = false;     ///< whether the result keeps the point that the solver reached
 };
 
 }  // namespace taxolearn

@@ -64,6 +64,10 @@ class IndependentLogistic final : public Likelihood {
   template <class T>
   double log_terms(Index first, Index count, const T* e) const;
 
+  /// Replaces v, in which labels are flipped, by s (p - y), in which they are not, given e = exp(-|v|).
+  template <class T>
+  void to_residuals(Index first, Index count, const T* e, T* v) const;
+
   /// Adds log_terms, and the sums of s p du and s p (1 - p) du^2, with p = 1 / (1 + exp(-v)), labels flipped in v but
   /// not in du.
   template <class T>

@@ -42,7 +42,7 @@ constexpr Index pivots_per_pass = 64;
 LowRankFactor incomplete_cholesky(const Kernel& kernel, const InputRows& rows, Index max_rank, double tolerance,
                                   const Execution& execution, Index pass = pivots_per_pass);
 
-/// Of the rows, those at the given positions. No positions make no list: an empty one would mean all rows.
+/// The rows at the given positions, at least one: an empty list would mean all rows.
 InputRows pick_rows(const InputRows& rows, const std::vector<Index>& positions);
 
 }  // namespace taxolearn

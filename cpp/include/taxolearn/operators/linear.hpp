@@ -1,7 +1,7 @@
 // The linear kernel M = variance * X X^T on sparse or dense inputs (Seeger 2008, appendix D.3).
 //
 // Three algorithms, chosen by cost and named by algorithm():
-//   sparse  X (X^T S) as two row gathers, over X and over X^T, both kept (4 C flops per nonzero)
+//   sparse  X (X^T S) as two sparse products, with X^T and with X, both kept (4 C flops per nonzero)
 //   dense   X (X^T S) as two matrix products (4 n d C flops)
 //   stored  X X^T computed once (2 n^2 C flops): for few rows
 // The one parameter theta is log variance.

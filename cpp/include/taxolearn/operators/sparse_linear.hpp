@@ -1,8 +1,8 @@
-// variance * X X^T for sparse X by row gathers. linear.hpp says when it is chosen.
+// variance * X X^T for sparse X by two sparse products. linear.hpp says when it is chosen.
 #pragma once
 
-#include "taxolearn/operators/gather.hpp"
 #include "taxolearn/operators/linear.hpp"
+#include "taxolearn/operators/sparse_product.hpp"
 
 namespace taxolearn {
 
@@ -28,8 +28,8 @@ class SparseLinear final : public Linear<T> {
   void arrange(const SparseView<V, I>& X, const Execution& execution);
 
   FeatureOrder order_;
-  GatherMatrix<T> by_row_;      ///< the rows, columns arranged
-  GatherMatrix<T> by_feature_;  ///< its transpose
+  SparseMatrix<T> by_row_;      ///< the rows, columns arranged
+  SparseMatrix<T> by_feature_;  ///< its transpose
   Buffer<T> diagonal_;          ///< per row, the sum of squares over features that no other row has; may be empty
   Buffer<T> row_panel_;         ///< n x panel width
   Buffer<T> feature_panel_;     ///< kept features x panel width

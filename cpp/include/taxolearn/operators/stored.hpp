@@ -13,7 +13,7 @@ class Stored final : public Operator<T> {
  public:
   Stored(std::unique_ptr<Operator<T>> source, const Execution& execution);
 
-  /// With the source's matrix, as somebody has it.
+  /// With the source's matrix, already computed.
   Stored(std::unique_ptr<Operator<T>> source, Matrix<T> matrix);
 
   Index rows() const override { return source_->rows(); }

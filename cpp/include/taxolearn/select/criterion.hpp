@@ -77,9 +77,8 @@ class CrossValidation {
   /// Views of the inputs and the likelihood: both must outlive it.
   CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds);
 
-  /// Judges a prior. Its kernels are over the same inputs; the linear kernel has variance 1. It needs a coupling, whose
-  /// parameters, if they are log variances, are one per factor, in their order. Starts from the accepted points.
-  /// Everything that may go wrong with the numbers is told by `converged`.
+  /// Evaluates a prior, which needs a coupling. Its kernels are over the same inputs; the linear kernel has variance 1.
+  /// Starts from the accepted points. `converged` is false if anything went wrong with the numbers.
   Criterion evaluate(const Prior& prior, const CriterionSettings& settings, const Execution& execution);
 
   /// Makes the points of the last evaluation the accepted ones.
@@ -103,7 +102,5 @@ class CrossValidation {
   WarmStart accepted_, last_;
   std::tuple<LinearParts<float>, LinearParts<double>> linear_;
 };
-
-const char* strategy_name(Strategy strategy);
 
 }  // namespace taxolearn

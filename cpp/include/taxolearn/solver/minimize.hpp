@@ -14,13 +14,11 @@ enum class Status {
   stalled,    ///< the gap stopped falling: the limit of the arithmetic
 };
 
-const char* status_name(Status status);
-
 struct MinimizeSettings {
   double tolerance = 1e-6;  ///< on the gap relative to the objective
   int max_iterations = 1000;
   int history = 5;         ///< pairs kept by L-BFGS
-  bool quadratic = false;  ///< the objective is, so that conjugate gradients know the best step
+  bool quadratic = false;  ///< whether the objective is quadratic: then conjugate gradients know the best step
   int patience = 40;       ///< iterations without progress before it counts as stalled
 };
 

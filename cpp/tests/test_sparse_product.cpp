@@ -1,23 +1,20 @@
 #include <doctest/doctest.h>
 
 #include "problems.hpp"
-#include "taxolearn/operators/gather.hpp"
+#include "taxolearn/operators/sparse_product.hpp"
 
 using namespace taxolearn;
 using namespace taxolearn::tests;
 
 namespace {
 
-const Execution one{1, nullptr};
-const Execution two{2, nullptr};
-
 template <class T>
-GatherMatrix<T> gather_matrix(const Sparse<T, std::int32_t>& A) {
-  return GatherMatrix<T>(std::vector<Index>(A.offsets.begin(), A.offsets.end()), A.columns, A.values);
+SparseMatrix<T> sparse_matrix(const Sparse<T, std::int32_t>& A) {
+  return SparseMatrix<T>(std::vector<Index>(A.offsets.begin(), A.offsets.end()), A.columns, A.values);
 }
 
 template <class T>
-MatrixXd dense(const GatherMatrix<T>& A, Index cols) {
+MatrixXd dense(const SparseMatrix<T>& A, Index cols) {
   MatrixXd out = MatrixXd::Zero(A.rows(), cols);
   for (Index i = 0; i < A.rows(); ++i) {
     for (Index k = A.offsets()[i]; k < A.offsets()[i + 1]; ++k) {
@@ -70,10 +67,10 @@ TEST_CASE_TEMPLATE("packing cuts the columns into panels and fills up with zeros
   }
 }
 
-TEST_CASE_TEMPLATE("gather is a product, for all widths and numbers of columns", T, float, double) {
+TEST_CASE_TEMPLATE("sparse products match dense ones, for all widths and numbers of columns", T, float, double) {
   constexpr Index rows = 31;
   constexpr Index cols = 20;
-  const auto A = gather_matrix(random_sparse<T, std::int32_t>(rows, cols, 4, 2));
+  const auto A = sparse_matrix(random_sparse<T, std::int32_t>(rows, cols, 4, 2));
   const MatrixXd dense_A = dense(A, cols);
   Random random(3);
   const VectorXd diagonal = random.matrix(rows, 1);
@@ -89,7 +86,7 @@ TEST_CASE_TEMPLATE("gather is a product, for all widths and numbers of columns",
       for (const bool with_shift : {false, true}) {
         for (const bool with_diagonal : {false, true}) {
           Padded<T> out(rows, columns);
-          GatherTarget<T> target;
+          ProductTarget<T> target;
           target.out = out.view();
           target.columns = columns;
           target.scale = T(0.75);
@@ -104,7 +101,7 @@ TEST_CASE_TEMPLATE("gather is a product, for all widths and numbers of columns",
             target.shift = shift_values.data();
             expected.rowwise() += shift.transpose();
           }
-          A.gather(panel.data(), width, target, one);
+          A.multiply(panel.data(), width, target, one);
           REQUIRE(relative_error(tests::dense(out.view()), expected) < rounding<T>);
           REQUIRE(out.padding_untouched());
         }
@@ -113,40 +110,40 @@ TEST_CASE_TEMPLATE("gather is a product, for all widths and numbers of columns",
   }
 }
 
-TEST_CASE_TEMPLATE("gather gives the same bits on two threads", T, float, double) {
-  const auto A = gather_matrix(random_sparse<T, std::int32_t>(5000, 300, 6, 4));
+TEST_CASE_TEMPLATE("sparse products give the same bits on two threads", T, float, double) {
+  const auto A = sparse_matrix(random_sparse<T, std::int32_t>(5000, 300, 6, 4));
   const MatrixXd S = Random(5).matrix(300, 8);
   const std::vector<T> panel = pack<T>(S, 8);
   Padded<T> serial(5000, 8), parallel(5000, 8);
-  GatherTarget<T> target;
+  ProductTarget<T> target;
   target.columns = 8;
   target.out = serial.view();
-  A.gather(panel.data(), 8, target, one);
+  A.multiply(panel.data(), 8, target, one);
   target.out = parallel.view();
-  A.gather(panel.data(), 8, target, two);
+  A.multiply(panel.data(), 8, target, two);
   CHECK(relative_error(tests::dense(serial.view()), times(dense(A, 300), S)) < rounding<T>);
   CHECK(identical(tests::dense(serial.view()), tests::dense(parallel.view())));
 }
 
 TEST_CASE_TEMPLATE("the transpose has its entries in order of the rows", T, float, double) {
-  const auto A = gather_matrix(random_sparse<T, std::int32_t>(40, 24, 3, 6));
-  const GatherMatrix<T> B = A.transposed(30, one);
+  const auto A = sparse_matrix(random_sparse<T, std::int32_t>(40, 24, 3, 6));
+  const SparseMatrix<T> B = A.transposed(30, one);
   CHECK(B.rows() == 30);
   CHECK(B.nonzeros() == A.nonzeros());
   CHECK(identical(dense(B, 40), dense(A, 30).transpose()));
   for (Index j = 0; j < B.rows(); ++j) {
     CHECK(std::is_sorted(B.indices().begin() + B.offsets()[j], B.indices().begin() + B.offsets()[j + 1]));
   }
-  const GatherMatrix<T> again = B.transposed(40, one);
+  const SparseMatrix<T> again = B.transposed(40, one);
   CHECK(again.offsets() == A.offsets());
   CHECK(again.indices() == A.indices());
   CHECK(again.values() == A.values());
 }
 
 TEST_CASE_TEMPLATE("the transpose is the same on two threads", T, float, double) {
-  const auto A = gather_matrix(random_sparse<T, std::int32_t>(5000, 300, 6, 7));
-  const GatherMatrix<T> serial = A.transposed(300, one);
-  const GatherMatrix<T> parallel = A.transposed(300, two);
+  const auto A = sparse_matrix(random_sparse<T, std::int32_t>(5000, 300, 6, 7));
+  const SparseMatrix<T> serial = A.transposed(300, one);
+  const SparseMatrix<T> parallel = A.transposed(300, two);
   CHECK(identical(dense(serial, 5000), dense(A, 300).transpose()));
   CHECK(serial.offsets() == parallel.offsets());
   CHECK(serial.indices() == parallel.indices());
@@ -154,15 +151,15 @@ TEST_CASE_TEMPLATE("the transpose is the same on two threads", T, float, double)
 }
 
 TEST_CASE("a matrix without rows or without entries") {
-  const GatherMatrix<float> none({0}, {}, {});
+  const SparseMatrix<float> none({0}, {}, {});
   CHECK(none.rows() == 0);
-  none.gather(nullptr, 8, GatherTarget<float>(), two);
-  const GatherMatrix<float> empty({0, 0, 0}, {}, {});
+  none.multiply(nullptr, 8, ProductTarget<float>(), two);
+  const SparseMatrix<float> empty({0, 0, 0}, {}, {});
   Padded<float> out(MatrixXd::Constant(2, 8, 3.0));
-  GatherTarget<float> target;
+  ProductTarget<float> target;
   target.out = out.view();
   target.columns = 8;
-  empty.gather(nullptr, 8, target, two);
+  empty.multiply(nullptr, 8, target, two);
   CHECK(identical(tests::dense(out.view()), MatrixXd::Zero(2, 8)));
   CHECK(none.transposed(3, two).rows() == 3);
   CHECK(empty.transposed(3, two).rows() == 3);

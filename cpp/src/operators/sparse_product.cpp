@@ -1,4 +1,4 @@
-#include "taxolearn/operators/gather.hpp"
+#include "taxolearn/operators/sparse_product.hpp"
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr Index rows_per_pack = 256;
 constexpr Index rows_per_part = 1024;
-constexpr Index ahead = 8;              // entries whose rows are asked for before they are needed
+constexpr Index ahead = 8;              // entries whose rows are prefetched before they are needed
 constexpr Index work_per_block = 4096;  // nonzeros and rows: tens of microseconds
 
 /// The widest panel whose two sums stay in registers.
@@ -29,8 +29,8 @@ void prefetch_row(const T* row) {
 
 /// Rows first .. last of the product, with the panel width known to the compiler.
 template <class T, int Width>
-void gather_rows(const Index* offsets, const std::int32_t* indices, const T* values, Index first, Index last,
-                 const T* panel, const GatherTarget<T>& target) {
+void multiply_rows(const Index* offsets, const std::int32_t* indices, const T* values, Index first, Index last,
+                   const T* panel, const ProductTarget<T>& target) {
   using Row = Eigen::Array<T, Width, 1>;
   using RowMap = Eigen::Map<const Row>;
   const Index last_entry = offsets[last] - 1;
@@ -61,14 +61,15 @@ void gather_rows(const Index* offsets, const std::int32_t* indices, const T* val
 }
 
 template <class T>
-using RowKernel = void (*)(const Index*, const std::int32_t*, const T*, Index, Index, const T*, const GatherTarget<T>&);
+using RowKernel = void (*)(const Index*, const std::int32_t*, const T*, Index, Index, const T*,
+                           const ProductTarget<T>&);
 
 template <class T>
 RowKernel<T> kernel_for(Index width) {
   RowKernel<T> kernel = nullptr;
   unrolled<widest_panel<T> / panel_granularity>([&](auto k) {
     constexpr int own = static_cast<int>(panel_granularity) * (k() + 1);
-    if (width == own) kernel = gather_rows<T, own>;
+    if (width == own) kernel = multiply_rows<T, own>;
   });
   return kernel;
 }
@@ -89,7 +90,7 @@ Index panel_width_for(Index m) {
 }
 
 template <class T>
-GatherMatrix<T>::GatherMatrix(std::vector<Index> offsets, std::vector<std::int32_t> indices, std::vector<T> values)
+SparseMatrix<T>::SparseMatrix(std::vector<Index> offsets, std::vector<std::int32_t> indices, std::vector<T> values)
     : offsets_(std::move(offsets)), indices_(std::move(indices)), values_(std::move(values)) {
   assert(!offsets_.empty() && offsets_.back() == static_cast<Index>(indices_.size()));
   block_begin_.push_back(0);
@@ -104,8 +105,8 @@ GatherMatrix<T>::GatherMatrix(std::vector<Index> offsets, std::vector<std::int32
 }
 
 template <class T>
-void GatherMatrix<T>::gather(const T* panel, Index width, const GatherTarget<T>& target,
-                             const Execution& execution) const {
+void SparseMatrix<T>::multiply(const T* panel, Index width, const ProductTarget<T>& target,
+                               const Execution& execution) const {
   const RowKernel<T> kernel = kernel_for<T>(width);
   assert(kernel != nullptr && target.columns <= width);
   parallel_for(static_cast<Index>(block_begin_.size()) - 1, execution, [&](Index block) {
@@ -115,7 +116,7 @@ void GatherMatrix<T>::gather(const T* panel, Index width, const GatherTarget<T>&
 }
 
 template <class T>
-GatherMatrix<T> GatherMatrix<T>::transposed(Index columns, const Execution& execution) const {
+SparseMatrix<T> SparseMatrix<T>::transposed(Index columns, const Execution& execution) const {
   // A part of the rows per thread, each with its own place in every column; the outcome does not depend on the parts.
   const Index parts = std::clamp<Index>(rows() / rows_per_part, 1, std::max(execution.threads, 1));
   const Blocks blocks(rows(), (rows() + parts - 1) / parts);
@@ -147,7 +148,7 @@ GatherMatrix<T> GatherMatrix<T>::transposed(Index columns, const Execution& exec
       values[static_cast<std::size_t>(to)] = values_[from];
     });
   });
-  return GatherMatrix(std::move(offsets), std::move(indices), std::move(values));
+  return SparseMatrix(std::move(offsets), std::move(indices), std::move(values));
 }
 
 template <class T>
@@ -166,7 +167,7 @@ void pack_panel(DenseView<const T> S, Index first, Index columns, Index width, T
 #define TAXOLEARN_INSTANTIATE(T)            \
   template Index panel_width<T>();          \
   template Index panel_width_for<T>(Index); \
-  template class GatherMatrix<T>;           \
+  template class SparseMatrix<T>;           \
   template void pack_panel(DenseView<const T>, Index, Index, Index, T*, const Execution&);
 TAXOLEARN_INSTANTIATE(float)
 TAXOLEARN_INSTANTIATE(double)

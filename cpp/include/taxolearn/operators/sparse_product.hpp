@@ -1,9 +1,9 @@
-// A sparse matrix A arranged for out = A S by row gathers: every row of the result is a sum of rows of S,
-// kept in registers, so each nonzero costs one broadcast and a few fused multiply-adds on contiguous memory.
+// Products A S of a sparse matrix A with a dense S: every row of the result is a sum of rows of S, kept in
+// registers, so each nonzero costs one broadcast and a few fused multiply-adds on contiguous memory.
 //
 // S comes as a panel: a block of up to panel_width columns, packed contiguously and padded to whole vectors.
 // Flops: 2 per nonzero and column. Bytes: one row of the panel per nonzero, mostly from cache, plus 8 or 12
-// for index and value. The rows are asked for some nonzeros ahead, since the processor cannot guess them.
+// for index and value. The rows are prefetched some nonzeros ahead, since the processor cannot predict them.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,9 @@ Index panel_width();
 template <class T>
 Index panel_width_for(Index m);
 
-/// Where a gather puts row i of the result: out.row(i)[0 .. columns) = sum + shift + diagonal[i] *
-/// self.row(i).
+/// Where a product puts row i of its result: out.row(i)[0 .. columns) = scale (sum + diagonal[i] self.row(i)) + shift.
 template <class T>
-struct GatherTarget {
+struct ProductTarget {
   DenseView<T> out;             ///< rows x (at least) columns
   Index columns = 0;            ///< how many of the panel's columns are wanted
   T scale = 1;                  ///< factor on the sum and the diagonal term
@@ -40,12 +39,12 @@ struct GatherTarget {
 };
 
 template <class T>
-class GatherMatrix {
+class SparseMatrix {
  public:
-  GatherMatrix() = default;
+  SparseMatrix() = default;
 
   /// Takes compressed rows; offsets has rows + 1 entries.
-  GatherMatrix(std::vector<Index> offsets, std::vector<std::int32_t> indices, std::vector<T> values);
+  SparseMatrix(std::vector<Index> offsets, std::vector<std::int32_t> indices, std::vector<T> values);
 
   Index rows() const { return static_cast<Index>(offsets_.size()) - 1; }
   Index nonzeros() const { return offsets_.empty() ? 0 : offsets_.back(); }
@@ -54,10 +53,10 @@ class GatherMatrix {
   const std::vector<T>& values() const { return values_; }
 
   /// target = A panel; width is the panel's row length, a multiple of panel_granularity up to panel_width().
-  void gather(const T* panel, Index width, const GatherTarget<T>& target, const Execution& execution) const;
+  void multiply(const T* panel, Index width, const ProductTarget<T>& target, const Execution& execution) const;
 
   /// The transpose, whose rows are the columns of this matrix, with the given number of columns.
-  GatherMatrix transposed(Index columns, const Execution& execution) const;
+  SparseMatrix transposed(Index columns, const Execution& execution) const;
 
  private:
   std::vector<Index> offsets_;
