@@ -13,8 +13,9 @@
 namespace taxolearn {
 namespace {
 
-constexpr Index tile = 128;            // of the Cholesky factorization
-constexpr Index inverse_columns = 32;  // of an inverse, solved for together
+// LAPACK is not called for these: it cannot be interrupted, and BLAS called by tiles was slower than the products here.
+constexpr Index tile = 128;            // of the Cholesky factorization and of triangular systems
+constexpr Index inverse_columns = 64;  // of an inverse, solved for together
 
 /// A = L L^T, in place and by tiles, so that the threads share the work and the monitor is asked often. Reads and
 /// writes the lower triangle and the tiles on the diagonal. False if A is not positive definite.
@@ -39,19 +40,52 @@ bool factor_in_place(DenseView<double> A, const Execution& execution) {
   return true;
 }
 
-/// out = diag(scale) (L L^T)^-1 diag(scale), both triangles. Columns from j on need the rows from j on only.
-void scaled_inverse(DenseView<const double> L, const double* scale, DenseView<double> out, const Execution& execution) {
+/// Copies the lower triangle to the upper one.
+void mirror_lower(DenseView<double> A, const Execution& execution) {
+  const Blocks blocks(A.rows, tile);
+  parallel_for(blocks.number(), execution, [&](Index b) {
+    const Index first = blocks.first(b);
+    const Index count = blocks.length(b);
+    copy_transposed(block(A, first, count, 0, first), block(A, 0, first, first, count));
+    for (Index i = first; i < first + count; ++i) {
+      for (Index j = first; j < i; ++j) A.row(j)[i] = A.row(i)[j];
+    }
+  });
+}
+
+/// B = (L L^T)^-1 B, given L with L^T above its diagonal: the products read rows of both as they lie in memory.
+void solve_mirrored(DenseView<const double> L, DenseView<double> B) {
+  const Blocks tiles(L.rows, tile);
+  for (Index k = 0; k < tiles.number(); ++k) {
+    const Index first = tiles.first(k);
+    const Index count = tiles.length(k);
+    const DenseView<double> own = row_block(B, first, count);
+    add_product(Product::AB, block(L, first, count, 0, first), row_block(B, 0, first), own, -1.0);
+    solve_lower(block(L, first, count, first, count), own);
+  }
+  for (Index k = tiles.number(); k-- > 0;) {
+    const Index first = tiles.first(k);
+    const Index count = tiles.length(k);
+    const Index end = first + count;
+    const DenseView<double> own = row_block(B, first, count);
+    add_product(Product::AB, block(L, first, count, end, L.rows - end), row_block(B, end, L.rows - end), own, -1.0);
+    solve_lower_transposed(block(L, first, count, first, count), own);
+  }
+}
+
+/// out = diag(scale) (L L^T)^-1 diag(scale), both triangles. Columns from j on need the rows from j on only. Writes L^T
+/// above the diagonal of L.
+void scaled_inverse(DenseView<double> L, const double* scale, DenseView<double> out, const Execution& execution) {
   const Index n = L.rows;
+  mirror_lower(L, execution);
   const Blocks blocks(n, inverse_columns);
   parallel_for(blocks.number(), execution, [&](Index b) {
     const Index first = blocks.first(b);
     const Index width = blocks.length(b);
     const Index below = n - first;
-    const DenseView<const double> corner = block(L, first, below, first, below);
     Matrix<double> columns(below, width);
     for (Index k = 0; k < width; ++k) columns.row(k)[k] = scale[first + k];
-    solve_lower(corner, columns.view());
-    solve_lower_transposed(corner, columns.view());
+    solve_mirrored(block(L, first, below, first, below), columns.view());
     for (Index i = 0; i < below; ++i) {
       const double factor = scale[first + i];
       double* const row = columns.row(i);
