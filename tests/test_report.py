@@ -5,6 +5,7 @@ import math
 import re
 from datetime import date
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -411,3 +412,14 @@ def test_experts_are_shown_if_the_model_has_any(findings, vectorizer):
     row = '<tr><th scope="row">{}</th><td class="number">{}</td><td class="number">{}</td></tr>'
     assert row.format("soft&lt;max&gt;", "0.750", "0.512") in page
     assert row.format("bayes", "0.000", "–") in page
+
+
+def test_any_classifier_with_classes_and_a_tree_is_enough():
+    """Nothing else is asked of a model: neither learned variances nor weights."""
+    model = SimpleNamespace(classes_=np.array(["a", "b"]), taxonomy_=None)
+    log_proba = np.log([[0.9, 0.1], [0.6, 0.4]])
+    findings = collect_findings(model, [Rows(np.array(["a", "b"]), log_proba, ["x", "y"], ["1", "2"], None)], "Title")
+    assert dict(findings.summary)["accuracy"] == "50.0%"
+    assert (findings.variances, findings.experts) == ([], [])
+    assert [each["id"] for each in findings.mistakes] == ["2"]
+    Tags(render(findings))

@@ -296,7 +296,8 @@ def test_bars_line_up(browser):
 CUT_OFF = """[...document.querySelectorAll('th, td, dt, dd, svg text')].filter(cell => {
   const box = cell.getBoundingClientRect();
   const around = cell.closest('svg, .scroll, section').getBoundingClientRect();
-  const sticksOut = box.right > around.right + 1 || box.left < around.left - 1;
+  const room = cell.closest('section').getBoundingClientRect();
+  const sticksOut = box.right > Math.min(around.right, room.right) + 1 || box.left < around.left - 1;
   const overflows = cell instanceof HTMLElement && cell.scrollWidth > cell.clientWidth + 1;
   return box.width > 0 && (sticksOut || overflows);
 }).map(cell => cell.textContent)"""
@@ -311,11 +312,19 @@ def test_no_column_is_cut_off(width, browser, page):
     browser.look()
 
 
-def test_wide_names_of_the_map_are_not_cut_off(browser, tmp_path):
-    """Letters of the widest kinds, in all columns."""
-    browser.open(write_page(tmp_path / "r.html", 12, is_tree=False, name="類WW類WWW"))
-    assert browser.run("document.querySelectorAll('#map text').length") == 24
+@pytest.mark.parametrize("width", [360, 800, 1200])
+def test_wide_names_of_the_map_are_not_cut_off(width, browser, tmp_path):
+    """Where names are long and letters wide, the map shows as many classes as there is room for."""
+    browser.look(width=width)
+    browser.open(write_page(tmp_path / "r.html", 30, is_tree=False, name="類WW類WWW"))
     assert browser.run(CUT_OFF) == []
+    cells = browser.run("[...document.querySelectorAll('#map .right')].map(cell => cell.getBoundingClientRect().width)")
+    assert len(cells) == 30 if width > 360 else 2 <= len(cells) < 30
+    assert min(cells) > 8
+    assert browser.run("document.getElementById('map-note').textContent") == (
+        "" if len(cells) == 30 else f"The {len(cells)} of 30 with most rows."
+    )
+    browser.look()
 
 
 CONTRASTS = """(() => {

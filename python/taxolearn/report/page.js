@@ -55,6 +55,7 @@
   };
   for (const list of children) list.sort((a, b) => data.nodes.support[b] - data.nodes.support[a] || (names[a] < names[b] ? -1 : 1));
   const leaves = names.map((_, node) => node).filter((node) => node > 0 && children[node].length === 0);
+  const isFlat = leaves.length === children[0].length;
   const opened = new Set();
   const made = new Map();
 
@@ -84,7 +85,9 @@
   const showClasses = () => {
     const list = isList();
     const shown = list ? sorted(leaves, classOrder, classValue) : below(0);
-    byId("class-table").classList.toggle("list", list);
+    byId("class-table").classList.toggle("list", list || isFlat);
+    byId("forms").hidden = isFlat;
+    for (const button of ["open-all", "close-all"]) byId(button).hidden = list || isFlat;
     body.replaceChildren(...shown.map((node) => {
       const row = rowOf(node);
       const inner = children[node].length > 0;
@@ -97,12 +100,7 @@
     if (body.firstChild && body.querySelector("[tabindex='0']") === null) body.firstChild.tabIndex = 0;
   };
   const classOrder = sortable(byId("class-table"), showClasses);
-  byId("forms").hidden = leaves.length === children[0].length;
-  for (const button of ["open-all", "close-all"]) byId(button).hidden = byId("forms").hidden;
-  for (const radio of document.querySelectorAll("input[name=form]")) radio.addEventListener("change", () => {
-    for (const button of ["open-all", "close-all"]) byId(button).disabled = isList();
-    showClasses();
-  });
+  for (const radio of document.querySelectorAll("input[name=form]")) radio.addEventListener("change", showClasses);
   showClasses();
 
   const focus = (row) => {
@@ -195,15 +193,21 @@
   byId("find-pair").addEventListener("input", showPairs);
   byId("all-pairs").addEventListener("click", () => { chosenCell = null; showPairs(); });
 
-  // The map: truth down, answers across, for the children of a node that have most rows.
-  const mapSize = 40;
+  // The map: truth down, answers across, for the children of a node that have most rows: at most this many, and no more than there is room for.
+  const mapSize = 40, smallestCell = 12, largestCell = 48;
   const shortName = (node, top) => {
-    const name = top > 0 && names[node].startsWith(names[top] + "/") ? names[node].slice(names[top].length + 1) : names[node];
+    const start = names[top].replace(/\/\*$/, "") + "/"; // a node named a/* holds a and all classes below
+    const name = top > 0 && names[node].startsWith(start) ? names[node].slice(start.length) : names[node];
     return name.length > 24 ? name.slice(0, 23) + "…" : name;
   };
   const showMap = (top) => {
     const known = children[top].filter((node) => data.nodes.support[node] > 0 || data.nodes.answered[node] > 0);
-    const kids = known.slice(0, mapSize);
+    byId("confusions").querySelector(".two").classList.toggle("below", known.length > 16);
+    const texts = [...known.slice(0, mapSize).map((node) => shortName(node, top)), "elsewhere"].map((name) => svg("text", {}, name));
+    byId("map").replaceChildren(svg("svg", {}, ...texts));
+    const longest = Math.max(...texts.map((text) => text.getComputedTextLength())); // in the reader's font
+    const room = byId("map").clientWidth - 1.6 * longest - 20; // names stand on the left, and lean over the right edge
+    const kids = known.slice(0, Math.min(mapSize, Math.max(2, Math.floor(room / smallestCell) - 1)));
     const place = new Map(kids.map((node, k) => [node, k]));
     const others = kids.length; // the last column: every other answer
     const counts = kids.map(() => new Array(others + 1).fill(0));
@@ -213,7 +217,7 @@
     }
     const hasOthers = counts.some((row) => row[others] > 0);
     const columns = others + (hasOthers ? 1 : 0);
-    const side = Math.max(10, Math.min(48, Math.floor(420 / columns)));
+    const side = Math.max(smallestCell, Math.min(largestCell, Math.floor(Math.min(room, Math.max(480, 18 * columns)) / columns)));
     const plot = svg("svg", { role: "img", "aria-label": `Answers for the classes of ${names[top]}` });
     const label = (node, k) => (k === others ? "elsewhere" : shortName(node, top));
     for (let k = 0; k < columns; ++k) {
@@ -237,7 +241,7 @@
       }
     });
     byId("map").replaceChildren(plot);
-    const box = plot.getBBox(); // as large as the names are in the reader's font
+    const box = plot.getBBox();
     plot.setAttribute("viewBox", `${box.x - 2} ${box.y - 2} ${box.width + 4} ${box.height + 4}`);
     plot.style.width = box.width + 4 + "px";
     byId("map-note").textContent = known.length > kids.length ? `The ${kids.length} of ${known.length} with most rows.` : "";
