@@ -110,6 +110,7 @@ def test_unknown_classes_are_left_out(vectorizer):
     assert summary["rows"] == "20"
     assert summary["accuracy"] == f"{np.mean(answers == labels):.1%}"
     assert summary[UNKNOWN] == "3"
+    assert findings.estimate[2][1].startswith("3 rows have classes that the model does not know. They count as errors")
     assert findings.nodes["support"][0] == 17
     assert findings.rows == 20
     with pytest.raises(ValueError, match="no rows of known classes"):

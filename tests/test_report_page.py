@@ -82,6 +82,10 @@ def test_tree_by_keyboard(browser):
     assert browser.run(focused) == first
     browser.press("Enter")
     assert browser.run(VISIBLE) == 12
+    browser.press("ArrowDown")
+    browser.run("document.getElementById('close-all').click()")
+    browser.run("document.getElementById('open-all').click()")
+    assert browser.run("document.querySelectorAll('#nodes [tabindex=\"0\"]').length") == 1
 
 
 def test_slider_moves_the_numbers(browser):
@@ -153,6 +157,11 @@ def test_map_of_confusions(browser, page):
         "{const s = document.getElementById('map-top'); s.selectedIndex = 1; s.dispatchEvent(new Event('change'))}"
     )
     assert browser.run(f"{cells}.length") == 10 * 11  # with a column for answers elsewhere
+    shown = browser.run("[...document.querySelectorAll('#map text')].map(text => text.textContent)")
+    assert shown[10] == "elsewhere"
+    assert all(
+        re.fullmatch(r"p\d+|c\d{4}", name) for name in shown[:10] + shown[11:]
+    )  # without the names of those above
 
 
 def test_mistakes(browser):

@@ -22,7 +22,7 @@ _DOCUMENTS = 2000
 _SHOWN_TEXT = 300
 _WORDS = 8
 _VARIANCES = 200
-UNKNOWN = "rows of unknown classes: errors in accuracies and when rejecting, else left out"
+UNKNOWN = "rows of unknown classes"
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,15 @@ def _estimate(scores: dict[str, Any]) -> list[tuple[str, str]]:
     )
     if model > baseline:
         compared += f", which is better than the model's {model:.3f}: its probabilities are worse than none"
-    return [("How sure is this?", f"{sure}."), ("How good is it?", f"{compared}.")]
+    out = [("How sure is this?", f"{sure}."), ("How good is it?", f"{compared}.")]
+    unknown = scores["rows_of_unknown_classes"]
+    if unknown:
+        have = "row has a class" if unknown == 1 else "rows have classes"
+        answer = (
+            f"{unknown:,} {have} that the model does not know. They count as errors in accuracies and when rejecting."
+        )
+        out.append(("What is unknown?", f"{answer} All other scores leave them out."))
+    return out
 
 
 def _expert(entry: dict[str, Any]) -> tuple[str, float, float | None]:

@@ -78,6 +78,11 @@
     return row;
   };
 
+  // One row is reached by the tab key; arrow keys move from there.
+  const reachable = (row) => {
+    for (const old of made.values()) old.tabIndex = -1;
+    row.tabIndex = 0;
+  };
   const body = byId("nodes");
   const isList = () => document.querySelector("input[name=form]:checked").value === "list";
   const classValue = (node, key) => (key === "name" ? names[node] : data.nodes[key][node]);
@@ -88,24 +93,24 @@
     byId("class-table").classList.toggle("list", list || isFlat);
     byId("forms").hidden = isFlat;
     for (const button of ["open-all", "close-all"]) byId(button).hidden = list || isFlat;
-    body.replaceChildren(...shown.map((node) => {
+    const rows = document.createDocumentFragment();
+    for (const node of shown) {
       const row = rowOf(node);
       const inner = children[node].length > 0;
       row.setAttribute("aria-level", list ? 1 : pathOf(node).length);
       if (inner) row.setAttribute("aria-expanded", String(opened.has(node)));
       row.querySelector(".mark").textContent = !inner ? "" : opened.has(node) ? "▾" : "▸";
-      return row;
-    }));
-    // One row is reached by the tab key; arrow keys move from there.
-    if (body.firstChild && body.querySelector("[tabindex='0']") === null) body.firstChild.tabIndex = 0;
+      rows.append(row);
+    }
+    body.replaceChildren(rows);
+    if (body.firstChild && body.querySelector("[tabindex='0']") === null) reachable(body.firstChild);
   };
   const classOrder = sortable(byId("class-table"), showClasses);
   for (const radio of document.querySelectorAll("input[name=form]")) radio.addEventListener("change", showClasses);
   showClasses();
 
   const focus = (row) => {
-    for (const old of made.values()) old.tabIndex = -1;
-    row.tabIndex = 0;
+    reachable(row);
     row.focus();
   };
   const setOpen = (node, open) => {
@@ -196,8 +201,9 @@
   // The map: truth down, answers across, for the children of a node that have most rows: at most this many, and no more than there is room for.
   const mapSize = 40, smallestCell = 12, largestCell = 48;
   const shortName = (node, top) => {
-    const start = names[top].replace(/\/\*$/, "") + "/"; // a node named a/* holds a and all classes below
-    const name = top > 0 && names[node].startsWith(start) ? names[node].slice(start.length) : names[node];
+    const start = names[top].replace(/[^\p{L}\p{N}]\*$/u, ""); // a node named a/* holds a and all classes below
+    const rest = top > 0 && names[node].startsWith(start) ? names[node].slice(start.length) : "";
+    const name = /^[^\p{L}\p{N}]./u.test(rest) ? rest.slice(1) : names[node];
     return name.length > 24 ? name.slice(0, 23) + "…" : name;
   };
   const showMap = (top) => {
