@@ -94,8 +94,9 @@ class Browser:
 
     def press(self, key):
         """Press a key where the focus is."""
+        written = {"text": "\r"} if key == "Enter" else {}  # without it, buttons are not pressed
         for kind in ("keyDown", "keyUp"):
-            self._call("Input.dispatchKeyEvent", type=kind, key=key)
+            self._call("Input.dispatchKeyEvent", type=kind, key=key, **written)
 
     def _call(self, method, **parameters):
         number = next(self._numbers)

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -334,6 +335,14 @@ def test_matrices(tmp_path, capsys):
     assert len(table_of(out)) == 60
     code, _, err = run(capsys, "predict", model, tmp_path / "test.svm", "--keep", "id")
     assert code == 2
+    page = tmp_path / "r.html"
+    assert run(capsys, "report", model, tmp_path / "test.svm", "-o", page)[0] == 0
+    found = data_of(page)
+    assert found["id_name"] == "row"
+    assert [document[:2] for document in found["documents"][:3]] == [["1", ""], ["2", ""], ["3", ""]]
+    code, _, err = run(capsys, "report", model, tmp_path / "test.svm", "-o", page, "--id", "id")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--id is for tables" in err
     (tmp_path / "wide.svm").write_text("1 9:1\n")
     code, _, err = run(capsys, "predict", model, tmp_path / "wide.svm")
     assert code == 3
@@ -385,6 +394,39 @@ def test_report(folder, tmp_path, capsys):
     assert err.count("\n") == 1
 
 
+def data_of(page):
+    """What the page knows."""
+    return json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL).group(1))
+
+
+def test_report_names_rows(folder, tmp_path, capsys):
+    """By a column, or by their lines in the file; texts of two lines count as two."""
+    page = tmp_path / "r.html"
+    arguments = ("report", folder / "model.taxo", folder / "test.csv", "-o", page)
+    assert run(capsys, *arguments, "--id", "id", "--chunk", 7)[0] == 0
+    found = data_of(page)
+    assert found["id_name"] == "id"
+    assert [document[0] for document in found["documents"]] == [str(k) for k in range(40)]
+    assert [document[1].split("no ")[1] for document in found["documents"]] == [f'{k}" übrig' for k in range(40)]
+    assert run(capsys, *arguments)[0] == 0
+    found = data_of(page)
+    assert found["id_name"] == "line"
+    lines = (folder / "test.csv").read_text(encoding="utf-8").splitlines()
+    for k, document in enumerate(found["documents"]):
+        assert lines[int(document[0]) - 1].startswith(f"{k},")
+
+
+def test_report_can_be_reproduced(folder, tmp_path, capsys, monkeypatch):
+    page = tmp_path / "r.html"
+    arguments = ("report", folder / "model.taxo", folder / "test.csv", "-o", page)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    assert run(capsys, *arguments)[0] == 0
+    assert "on <time>2001-09-09</time>" in page.read_text(encoding="utf-8")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "now")
+    code, _, err = run(capsys, *arguments)
+    assert (code, err) == (2, "taxolearn: SOURCE_DATE_EPOCH must be a number of seconds since 1970, got 'now'\n")
+
+
 def test_inspect(folder, capsys):
     code, out, _ = run(capsys, "inspect", folder / "model.taxo")
     assert code == 0
@@ -434,6 +476,7 @@ def one_line(code, out, err, expected):
         (["predict", "model.taxo", "test.csv", "-o", "test.csv"], 2, "would be replaced"),
         (["predict", "model.taxo", "test.csv", "-o", "./model.taxo"], 2, "would be replaced"),
         (["report", "model.taxo", "test.csv", "-o", "test.csv"], 2, "would be replaced"),
+        (["report", "model.taxo", "test.csv", "--id", "nothing", "-o", "x"], 3, "no column 'nothing'"),
         (["prune", "model.taxo", "test.csv", "-o", "model.taxo"], 2, "would be replaced"),
         (["train", "train.csv", "--text", "text", "--label", "label", "-o", "train.csv"], 2, "would be replaced"),
         (["predict", "model.taxo", "test.csv", "-o", "x.xlsx"], 2, "--output-format"),

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taxolearn.cli.inputs import Batch, DataFile, Schema, labels_like, read_batches, reading
+from taxolearn.cli.inputs import LINES, Batch, DataFile, Schema, labels_like, read_batches, reading
 from taxolearn.cli.main import (
+    USAGE,
     Command,
+    CommandError,
     Page,
     check_output,
     chunk_option,
@@ -24,7 +26,7 @@ from taxolearn.cli.main import (
 from taxolearn.cli.models import load_model, read_model_report
 from taxolearn.raw_files import replaced
 from taxolearn.report.findings import Rows, collect_findings
-from taxolearn.report.page import render
+from taxolearn.report.page import current_date, render
 
 __all__ = ["COMMAND", "ReportOptions", "run"]
 
@@ -37,6 +39,9 @@ class ReportOptions:
     data: DataFile = options_of(DataFile)
     output: str = output_option("HTML", "page to write")
     title: str | None = option("--title", help="headline of the page (default: the names of both files)")
+    id: str | None = option(
+        "--id", metavar="COLUMN", help="column with the names of the rows (default: their numbers in the file)"
+    )
     chunk: int = chunk_option()
     threads: int | None = threads_option()
     json: bool = json_option()
@@ -45,19 +50,27 @@ class ReportOptions:
 def run(options: ReportOptions) -> None:
     """Predict, collect the findings, write the page."""
     page = Page(options.json)
+    try:
+        written_on = current_date()
+    except ValueError as error:
+        raise CommandError(str(error), USAGE) from None
     check_output(options.output, options.model, options.data.path)
     model, schema = load_model(options.model, options.threads)
+    if options.id is not None and not schema.is_table:
+        raise CommandError("--id is for tables: a matrix has no column with names of rows", USAGE)
     title = options.title or f"{Path(options.model).name} on {Path(options.data.path).name}"
     with page.stage(f"Predicting {options.data.path}") as count:
-        batches = read_batches(options.data, schema, rows=options.chunk)
+        keep = [] if options.id is None else [options.id]
+        batches = read_batches(options.data, schema, rows=options.chunk, keep=keep)
         rows = _rows(model, schema, batches, options.data.path, count)
+        id_name = options.id or ("line" if options.data.kind in LINES else "row")
         with reading(options.data.path):
-            findings = collect_findings(model.steps[-1][1], rows, title, _facts(options.model))
-    text = render(findings).encode("utf-8", "replace")
+            findings = collect_findings(model.steps[-1][1], rows, title, _facts(options.model), id_name=id_name)
+    text = render(findings, written_on=written_on).encode("utf-8", "replace")
     with writing(options.output), replaced(Path(options.output), "report") as file:
         file.write(text)
     figures = {"report": options.output, "size_bytes": len(text), "rows": findings.nodes["support"][0]}
-    page.result(figures, title=f"Report written to {options.output}", rows=findings.summary)
+    page.result(figures, title=f"Report written to {options.output}", rows=findings.lines())
 
 
 def _rows(
@@ -75,22 +88,21 @@ def _rows(
             def explain(rows: list[int], nodes: list[Any], X: Any = X) -> Any:
                 return classifier.explain(X[rows], nodes, feature_names=names)
 
-        yield Rows(labels, classifier.predict_log_proba(X), _texts(batch, schema), explain)
+        named = next(iter(batch.kept.values()), batch.lines)
+        ids = ["" if name is None else str(name) for name in named]
+        yield Rows(labels, classifier.predict_log_proba(X), _texts(batch, schema), ids, explain)
         count(len(batch))
 
 
 def _texts(batch: Batch, schema: Schema) -> list[str]:
-    """Texts by which a reader recognises the rows."""
+    """What the rows of a table say, for a reader; nothing for those of a matrix."""
     if not schema.is_table:
-        return [f"row {line}" for line in batch.lines]
+        return [""] * len(batch)
     shown = schema.text or schema.numeric
-    columns = [batch.X[name] for name in shown]
+    rows = zip(*(batch.X[name] for name in shown), strict=True)
     if schema.text:
-        return [" · ".join(str(value) for value in row if value) for row in zip(*columns, strict=True)]
-    return [
-        f"line {line}: " + ", ".join(f"{name} {value}" for name, value in zip(shown, row, strict=True))
-        for line, row in zip(batch.lines, zip(*columns, strict=True), strict=True)
-    ]
+        return [" · ".join(str(value) for value in row if value) for row in rows]
+    return [", ".join(f"{name} {value}" for name, value in zip(shown, row, strict=True)) for row in rows]
 
 
 def _facts(path: str) -> list[tuple[str, str]]:

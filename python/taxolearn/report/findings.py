@@ -22,7 +22,7 @@ _DOCUMENTS = 2000
 _SHOWN_TEXT = 300
 _WORDS = 8
 _VARIANCES = 200
-UNKNOWN = "rows of unknown classes: errors in accuracies and when rejecting, else left out"
+UNKNOWN = "rows of unknown classes"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ class Rows:
     log_proba : ndarray of shape (n, n_classes)
         Logarithms of the probabilities.
     texts : list of str
-        Texts by which a reader recognises the rows.
+        What the rows say, for a reader; empty where there is nothing to be read.
+    ids : list of str
+        Names or numbers by which the rows are found in their file.
     explain : callable
         Gives explanations of rows, by their numbers, for nodes: as ``KernelLogisticClassifier.explain``. None if the
         model is not linear.
@@ -45,6 +47,7 @@ class Rows:
     truth: NDArray[Any]
     log_proba: NDArray[np.float64]
     texts: list[str]
+    ids: list[str]
     explain: Callable[[list[int], list[Any]], list[list[NodeExplanation]]] | None
 
 
@@ -52,46 +55,72 @@ class Rows:
 class Findings:
     """Everything on the page; the fields are those of its JSON.
 
-    ``pairs`` are the nodes of truth and answer with the number of rows, the most frequent first.
+    ``notes`` stand below the entries of the summary of the same names, ``estimate`` says in words how sure the scores
+    are and what they are to be compared with, and ``rows`` counts all rows, also those of unknown classes. ``pairs``
+    are the nodes of truth and answer with the number of rows, the most frequent first. ``experts`` are names, weights
+    and cross-validated log losses. ``documents`` are ids, texts, nodes of truth and answer, and probabilities of the
+    answers.
     """
 
     title: str
     summary: list[tuple[str, str]]
+    notes: dict[str, list[tuple[str, str]]]
+    estimate: list[tuple[str, str]]
+    rows: int
     nodes: dict[str, list[Any]]
     pairs: list[list[int]]
     curve: dict[str, list[float]]
     reliability: dict[str, list[float]]
     variances: list[tuple[str, float]]
+    experts: list[tuple[str, float, float | None]]
+    id_name: str
     mistakes: list[dict[str, Any]] = field(default_factory=list)
     documents: list[list[Any]] = field(default_factory=list)
+    documents_note: str = ""
     is_tree: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
+    def lines(self) -> list[tuple[str, str]]:
+        """The summary with its notes, one line each."""
+        return [
+            line
+            for name, value in self.summary
+            for line in [(name, value), *((f"{name}, {what}", note) for what, note in self.notes.get(name, []))]
+        ]
+
 
 def collect_findings(
-    classifier: Any, rows: Iterable[Rows], title: str, facts: list[tuple[str, str]] | None = None
+    classifier: Any,
+    rows: Iterable[Rows],
+    title: str,
+    facts: list[tuple[str, str]] | None = None,
+    *,
+    id_name: str = "row",
 ) -> Findings:
     """Collect everything that a report shows, in one pass over the rows.
 
     Parameters
     ----------
     classifier : KernelLogisticClassifier
-        Fitted.
+        Fitted. If it has an attribute ``experts_table_``, a list of dictionaries with the keys "name", "weight" and
+        "cv_log_loss", the report shows it.
     rows : iterable of Rows
         The rows in parts, which are read once.
     title : str
         Headline of the page.
     facts : list of pairs of str, optional
         More lines for the summary.
+    id_name : str
+        What the ids of the rows are.
     """
     collected = _Collected(classifier)
     for part in rows:
         collected.add(part)
     if collected.count == 0:
         raise ValueError("there are no rows of known classes to report on")
-    return collected.findings(title, facts or [])
+    return collected.findings(title, facts or [], id_name)
 
 
 class _Collected:
@@ -109,6 +138,7 @@ class _Collected:
         self._pairs: Counter[tuple[int, int]] = Counter()
         self._mistakes: list[tuple[float, dict[str, Any]]] = []
         self._documents: list[list[Any]] = []
+        self._wrong = 0
         self.count = 0
 
     def add(self, rows: Rows) -> None:
@@ -123,10 +153,14 @@ class _Collected:
         self.count += len(known)
 
     def _keep_documents(self, rows: Rows, scored: ScoredRows, known: Any, truth: Any, answer: Any) -> None:
-        for row in known[: max(_DOCUMENTS - len(self._documents), 0)].tolist():
-            self._documents.append(
-                [_shortened(rows.texts[row]), int(truth[row]), int(answer[row]), _rounded(scored.confidence[row])]
-            )
+        """Keep the first rows, and the first of those with wrong answers."""
+        is_wrong = ~scored.correct[known]
+        wrong = self._wrong + is_wrong.cumsum()
+        kept = (self.count + np.arange(len(known)) < _DOCUMENTS) | (is_wrong & (wrong <= _DOCUMENTS))
+        for row in known[kept].tolist():
+            text, confidence = _shortened(rows.texts[row]), _rounded(scored.confidence[row])
+            self._documents.append([rows.ids[row], text, int(truth[row]), int(answer[row]), confidence])
+        self._wrong += int(is_wrong.sum())
 
     def _keep_mistakes(self, rows: Rows, scored: ScoredRows, known: Any, truth: Any, answer: Any) -> None:
         """Keep the most confident mistakes."""
@@ -138,6 +172,7 @@ class _Collected:
         reasons = self._reasons(rows, wrong, truth[wrong], answer[wrong])
         for row, reason in zip(wrong.tolist(), reasons, strict=True):
             entry = {
+                "id": rows.ids[row],
                 "text": _shortened(rows.texts[row]),
                 "truth": int(truth[row]),
                 "answer": int(answer[row]),
@@ -171,31 +206,37 @@ class _Collected:
 
     # -- Putting it together ------------------------------------------------------------------------------------------
 
-    def findings(self, title: str, facts: list[tuple[str, str]]) -> Findings:
-        was_learned = self._classifier.cv_result_ is not None
+    def findings(self, title: str, facts: list[tuple[str, str]], id_name: str) -> Findings:
+        was_learned = getattr(self._classifier, "cv_result_", None) is not None
         variances = self._classifier.hyperparameters_.variances if was_learned else {}
-        rows = self._scores.rows()
+        experts = getattr(self._classifier, "experts_table_", [])
+        rows, scores = self._scores.rows(), self._scores.summary()
         return Findings(
             title=title,
-            summary=[*self._summary(), *facts],
+            summary=[*self._summary(scores), *facts],
+            notes=_notes(scores),
+            estimate=_estimate(scores),
+            rows=len(rows),
             nodes=self._nodes(),
             pairs=[[*pair, count] for pair, count in self._pairs.most_common()],
             curve=_curve(rows),
             reliability=_reliability(rows),
             variances=[(str(name), float(value)) for name, value in list(variances.items())[:_VARIANCES]],
+            experts=[_expert(each) for each in experts],
+            id_name=id_name,
             mistakes=[entry for _, entry in self._mistakes],
-            documents=sorted(self._documents, key=lambda each: each[0].lower()),
+            documents=self._documents,
+            documents_note=self._documents_note(),
             is_tree=self._is_tree,
         )
 
-    def _summary(self) -> list[tuple[str, str]]:
-        scores = self._scores.summary()
+    def _summary(self, scores: dict[str, Any]) -> list[tuple[str, str]]:
         out = [
             ("rows", f"{scores['rows']:,}"),
             ("classes", f"{len(self._classes):,}"),
             ("accuracy", f"{scores['accuracy']:.1%}"),
-            (f"right class among the first {TOP}", f"{scores[f'top{TOP}_accuracy']:.1%}"),
             ("log loss", f"{scores['log_loss']:.3f}"),
+            (f"right class among the first {TOP}", f"{scores[f'top{TOP}_accuracy']:.1%}"),
             ("calibration error", f"{scores['calibration_error']:.1%}"),
         ]
         if self._is_tree:
@@ -207,6 +248,15 @@ class _Collected:
         if scores["rows_of_unknown_classes"]:
             out.append((UNKNOWN, f"{scores['rows_of_unknown_classes']:,}"))
         return out
+
+    def _documents_note(self) -> str:
+        """Say which rows are kept, if not all are."""
+        if len(self._documents) == self.count:
+            return ""
+        which = (
+            "all wrong ones" if self._wrong <= _DOCUMENTS else f"the first {_DOCUMENTS:,} of {self._wrong:,} wrong ones"
+        )
+        return f"The first {_DOCUMENTS:,} of {self.count:,} rows, and {which}."
 
     def _nodes(self) -> dict[str, list[Any]]:
         """Support, recall and precision of every node."""
@@ -228,6 +278,58 @@ class _Collected:
             "recall": [None if np.isnan(value) else _rounded(value) for value in recall],
             "precision": [None if np.isnan(value) else _rounded(value) for value in precision],
         }
+
+
+def _notes(scores: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    """What stands below the entries of the summary: how sure they are, and what they are to be compared with."""
+    low, high = scores["accuracy_interval"]
+    notes = {
+        "accuracy": [
+            ("95% interval", f"{low:.1%} to {high:.1%}"),
+            ("most frequent class", f"{scores['baseline_accuracy']:.1%}"),
+        ],
+        "log loss": [("class frequencies", f"{scores['baseline_log_loss']:.3f}")],
+    }
+    if scores["log_loss_interval"] is not None:
+        low, high = scores["log_loss_interval"]
+        notes["log loss"].insert(0, ("95% interval", f"{low:.3f} to {high:.3f}"))
+    return notes
+
+
+def _estimate(scores: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say the same in words, as questions and answers."""
+    low, high = scores["accuracy_interval"]
+    count = scores["rows"]
+    sure = (
+        f"The scores come from {count:,} {'row' if count == 1 else 'rows'}; other rows of the same "
+        "kind would give somewhat different ones. If the rows are independent of each other, then with a confidence of "
+        f"95% the accuracy on all rows of this kind is between {low:.1%} and {high:.1%}"
+    )
+    if scores["log_loss_interval"] is not None:
+        low, high = scores["log_loss_interval"]
+        sure += f", and the log loss between {low:.3f} and {high:.3f}"
+    model, baseline = scores["log_loss"], scores["baseline_log_loss"]
+    compared = (
+        f"Always answering {scores['baseline_class']}, the most frequent class, would be right for "
+        f"{scores['baseline_accuracy']:.1%} of these rows. Giving all rows the same probabilities, the frequencies of "
+        f"the classes among them, would have a log loss of {baseline:.3f}"
+    )
+    if model > baseline:
+        compared += f", which is better than the model's {model:.3f}: its probabilities are worse than none"
+    out = [("How sure is this?", f"{sure}."), ("How good is it?", f"{compared}.")]
+    unknown = scores["rows_of_unknown_classes"]
+    if unknown:
+        have = "row has a class" if unknown == 1 else "rows have classes"
+        answer = (
+            f"{unknown:,} {have} that the model does not know. They count as errors in accuracies and when rejecting."
+        )
+        out.append(("What is unknown?", f"{answer} All other scores leave them out."))
+    return out
+
+
+def _expert(entry: dict[str, Any]) -> tuple[str, float, float | None]:
+    loss = entry["cv_log_loss"]
+    return str(entry["name"]), float(entry["weight"]), None if loss is None else float(loss)
 
 
 def _flat_tree(classes: NDArray[Any]) -> Taxonomy:

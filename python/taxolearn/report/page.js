@@ -2,7 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
-  const percent = (value, digits = 1) => (value === null ? "–" : (100 * value).toFixed(digits) + "\u00a0%");
+  const percent = (value, digits = 1) => (value === null ? "–" : (100 * value).toFixed(digits) + "%");
   const names = data.nodes.names;
 
   const element = (tag, attributes = {}, ...children) => {
@@ -22,116 +22,146 @@
   dark.addEventListener("change", () => root.classList.toggle("dark", dark.matches));
   byId("theme").addEventListener("click", () => root.classList.toggle("dark"));
 
-  for (const [name, value] of data.summary) byId("summary").append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
+  // Tables whose heads are buttons that sort: columns of numbers begin with the largest, a second click turns the order around.
+  const collator = new Intl.Collator("en", { numeric: true });
+  const sortable = (table, show) => {
+    const heads = [...table.tHead.querySelectorAll("th")];
+    const first = heads.find((head) => head.getAttribute("aria-sort") !== "none");
+    const order = { key: first ? first.dataset.key : null, up: false };
+    for (const head of heads) head.querySelector("button").addEventListener("click", () => {
+      order.up = head.dataset.key === order.key ? !order.up : !head.classList.contains("number");
+      order.key = head.dataset.key;
+      for (const each of heads) each.setAttribute("aria-sort", each !== head ? "none" : order.up ? "ascending" : "descending");
+      show();
+    });
+    return order;
+  };
+  // A sorted copy; what has no value comes last, and equals stay as they are.
+  const sorted = (list, order, valueOf) => order.key === null ? list : [...list].sort((a, b) => {
+    const x = valueOf(a, order.key), y = valueOf(b, order.key);
+    if (x === null || y === null) return (x === null) - (y === null);
+    const difference = typeof x === "number" ? x - y : collator.compare(x, y);
+    return order.up ? difference : -difference;
+  });
 
-  // The tree. Children are made when a node is opened for the first time.
+  // The classes: a tree whose nodes are opened, or one list. Rows are made when they are shown for the first time.
+  const parents = data.nodes.parents;
   const children = names.map(() => []);
-  data.nodes.parents.forEach((parent, node) => { if (parent >= 0) children[parent].push(node); });
+  parents.forEach((parent, node) => { if (parent >= 0) children[parent].push(node); });
+  const pathOf = (node) => {
+    const path = [];
+    for (let at = node; at > 0; at = parents[at]) path.unshift(at);
+    return path;
+  };
   for (const list of children) list.sort((a, b) => data.nodes.support[b] - data.nodes.support[a] || (names[a] < names[b] ? -1 : 1));
-  const items = new Map();
+  const leaves = names.map((_, node) => node).filter((node) => node > 0 && children[node].length === 0);
+  const isFlat = leaves.length === children[0].length;
+  const opened = new Set();
+  const made = new Map();
 
   const measure = (value) => {
-    const cell = element("span");
+    const bar = element("span", { class: "bar" });
     if (value !== null) {
       const fill = element("i");
       fill.style.width = 100 * value + "%";
-      cell.append(element("span", { class: "bar" }, fill));
+      bar.append(fill);
     }
-    cell.append(percent(value, 0));
-    return cell;
+    return element("td", { class: "number" }, element("div", { class: "measure" }, bar, element("span", {}, percent(value, 0))));
+  };
+  const rowOf = (node) => {
+    if (made.has(node)) return made.get(node);
+    const label = element("div", { class: "label" }, element("span", { class: "mark", "aria-hidden": "true" }), element("span", {}, ...breakable(names[node])));
+    label.style.setProperty("--level", pathOf(node).length - 1);
+    const row = element("tr", { tabindex: -1, "data-node": node }, element("td", {}, label),
+      element("td", { class: "number" }, data.nodes.support[node].toLocaleString("en")), measure(data.nodes.recall[node]), measure(data.nodes.precision[node]));
+    made.set(node, row);
+    return row;
   };
 
-  const makeItem = (node, level) => {
-    const inner = children[node].length > 0;
-    const item = element("li", { role: "treeitem", "aria-level": level, tabindex: -1, "data-node": node });
-    if (inner) item.setAttribute("aria-expanded", "false");
-    const support = data.nodes.support[node];
-    item.setAttribute("aria-label", `${names[node]}, ${support} rows, recall ${percent(data.nodes.recall[node], 0)}`);
-    const label = element("span", {}, element("span", { class: "mark", "aria-hidden": "true" }, inner ? "▸" : ""), names[node]);
-    label.style.paddingLeft = 1.1 * (level - 1) + "em";
-    item.append(element("div", { class: "row" }, label, element("span", {}, support.toLocaleString("en")),
-      measure(data.nodes.recall[node]), measure(data.nodes.precision[node])));
-    items.set(node, item);
-    return item;
+  // One row is reached by the tab key; arrow keys move from there.
+  const reachable = (row) => {
+    for (const old of made.values()) old.tabIndex = -1;
+    row.tabIndex = 0;
   };
-
-  const setOpen = (item, open) => {
-    if (!item.hasAttribute("aria-expanded") || (item.getAttribute("aria-expanded") === "true") === open) return;
-    item.setAttribute("aria-expanded", String(open));
-    item.querySelector(".mark").textContent = open ? "▾" : "▸";
-    let group = item.querySelector(":scope > ul");
-    if (group === null) {
-      group = element("ul", { role: "group" });
-      const level = Number(item.getAttribute("aria-level")) + 1;
-      for (const child of children[Number(item.dataset.node)]) group.append(makeItem(child, level));
-      item.append(group);
+  const body = byId("nodes");
+  const isList = () => document.querySelector("input[name=form]:checked").value === "list";
+  const classValue = (node, key) => (key === "name" ? names[node] : data.nodes[key][node]);
+  const below = (node) => sorted(children[node], classOrder, classValue).flatMap((child) => [child, ...(opened.has(child) ? below(child) : [])]);
+  const showClasses = () => {
+    const list = isList();
+    const shown = list ? sorted(leaves, classOrder, classValue) : below(0);
+    byId("class-table").classList.toggle("list", list || isFlat);
+    byId("forms").hidden = isFlat;
+    for (const button of ["open-all", "close-all"]) byId(button).hidden = list || isFlat;
+    const rows = document.createDocumentFragment();
+    for (const node of shown) {
+      const row = rowOf(node);
+      const inner = children[node].length > 0;
+      row.setAttribute("aria-level", list ? 1 : pathOf(node).length);
+      if (inner) row.setAttribute("aria-expanded", String(opened.has(node)));
+      row.querySelector(".mark").textContent = !inner ? "" : opened.has(node) ? "▾" : "▸";
+      rows.append(row);
     }
-    group.hidden = !open;
+    body.replaceChildren(rows);
+    if (body.firstChild && body.querySelector("[tabindex='0']") === null) reachable(body.firstChild);
   };
+  const classOrder = sortable(byId("class-table"), showClasses);
+  for (const radio of document.querySelectorAll("input[name=form]")) radio.addEventListener("change", showClasses);
+  showClasses();
 
-  const tree = byId("nodes");
-  for (const child of children[0]) tree.append(makeItem(child, 1));
-  if (tree.firstChild) tree.firstChild.tabIndex = 0;
-
-  const focus = (item) => {
-    const old = tree.querySelector("[tabindex='0']");
-    if (old) old.tabIndex = -1;
-    item.tabIndex = 0;
-    item.focus();
+  const focus = (row) => {
+    reachable(row);
+    row.focus();
   };
-  const visible = () => [...tree.querySelectorAll("[role=treeitem]")].filter((item) => item.offsetParent !== null);
-
-  tree.addEventListener("click", (event) => {
-    const row = event.target.closest(".row");
-    if (row === null) return;
-    const item = row.parentElement;
-    setOpen(item, item.getAttribute("aria-expanded") !== "true");
-    focus(item);
+  const setOpen = (node, open) => {
+    if (children[node].length === 0) return;
+    if (open) opened.add(node); else opened.delete(node);
+    showClasses();
+  };
+  body.addEventListener("click", (event) => {
+    const row = event.target.closest("tr");
+    const node = Number(row.dataset.node);
+    setOpen(node, !opened.has(node));
+    focus(row);
   });
-  tree.addEventListener("keydown", (event) => {
-    const item = event.target.closest("[role=treeitem]");
-    const expanded = item.getAttribute("aria-expanded");
-    const list = visible();
-    const place = list.indexOf(item);
-    const go = (target) => { if (target) focus(target); };
+  body.addEventListener("keydown", (event) => {
+    const row = event.target.closest("tr");
+    const node = Number(row.dataset.node);
+    const inner = children[node].length > 0;
+    const isOpen = opened.has(node);
+    const turnTo = (open) => { setOpen(node, open); return row; };
     const keys = {
-      ArrowDown: () => go(list[place + 1]),
-      ArrowUp: () => go(list[place - 1]),
-      Home: () => go(list[0]),
-      End: () => go(list[list.length - 1]),
-      ArrowRight: () => (expanded === "false" ? setOpen(item, true) : expanded === "true" && go(list[place + 1])),
-      ArrowLeft: () => (expanded === "true" ? setOpen(item, false) : go(item.parentElement.closest("[role=treeitem]"))),
-      Enter: () => setOpen(item, expanded !== "true"),
-      " ": () => setOpen(item, expanded !== "true"),
+      ArrowDown: () => row.nextSibling,
+      ArrowUp: () => row.previousSibling,
+      Home: () => body.firstChild,
+      End: () => body.lastChild,
+      ArrowRight: () => (inner && isOpen ? row.nextSibling : turnTo(true)),
+      ArrowLeft: () => (inner && isOpen ? turnTo(false) : isList() ? null : made.get(parents[node])),
+      Enter: () => turnTo(!isOpen),
+      " ": () => turnTo(!isOpen),
     };
     if (keys[event.key] === undefined) return;
     event.preventDefault();
-    keys[event.key]();
+    const target = keys[event.key]();
+    if (target) focus(target);
   });
-
-  const pathOf = (node) => {
-    const path = [];
-    for (let at = node; at > 0; at = data.nodes.parents[at]) path.unshift(at);
-    return path;
-  };
-  const reveal = (node) => {
-    for (const step of pathOf(node).slice(0, -1)) setOpen(items.get(step), true);
-    return items.get(node);
-  };
-  byId("open-all").addEventListener("click", () => names.forEach((_, node) => {
-    if (node > 0) setOpen(reveal(node), true);
-  }));
-  byId("close-all").addEventListener("click", () => { for (const item of items.values()) setOpen(item, false); });
+  byId("open-all").addEventListener("click", () => {
+    children.forEach((list, node) => { if (node > 0 && list.length > 0) opened.add(node); });
+    showClasses();
+  });
+  byId("close-all").addEventListener("click", () => { opened.clear(); showClasses(); });
   byId("find-class").addEventListener("input", (event) => {
-    for (const item of tree.querySelectorAll(".hit")) item.classList.remove("hit");
+    for (const row of made.values()) row.classList.remove("hit");
     const text = event.target.value.trim().toLowerCase();
     const hits = text === "" ? [] : names.flatMap((name, node) => (node > 0 && name.toLowerCase().includes(text) ? [node] : []));
     byId("found-classes").textContent = text === "" ? "" : `${hits.length} found`;
-    hits.slice(0, 50).forEach((node, place) => {
-      const item = reveal(node);
-      item.classList.add("hit");
-      if (place === 0) item.scrollIntoView({ block: "nearest" });
-    });
+    for (const node of hits.slice(0, 50)) {
+      for (const step of pathOf(node).slice(0, -1)) opened.add(step);
+      rowOf(node).classList.add("hit");
+    }
+    showClasses();
+    const hit = body.querySelector(".hit");
+    if (hit) hit.scrollIntoView({ block: "nearest" });
   });
 
   const svg = (tag, attributes, ...content) => {
@@ -142,7 +172,6 @@
   };
 
   // Confusions: a map of the children of a node, and a list of pairs of classes.
-  const parents = data.nodes.parents;
   const wrongPairs = data.pairs.filter(([truth, answer]) => truth !== answer);
   const kindOf = ([truth, answer]) => (parents[truth] === parents[answer] ? "siblings" : "across");
   const childBelow = (node, top) => {
@@ -158,24 +187,33 @@
     const rows = chosen.reduce((sum, pair) => sum + pair[2], 0);
     byId("found-pairs").textContent = `${rows.toLocaleString("en")} wrong answers` + (chosenCell ? `: ${chosenCell.title}` : "");
     byId("all-pairs").hidden = chosenCell === null;
-    byId("pairs").replaceChildren(...chosen.slice(0, 300).map(([truth, answer, count]) => element("tr", {}, element("td", {}, String(count)),
+    byId("pairs").replaceChildren(...sorted(chosen, pairOrder, pairValue).slice(0, 300).map(([truth, answer, count]) => element("tr", {}, element("td", { class: "number" }, String(count)),
       element("td", {}, ...breakable(names[truth])), element("td", {}, ...breakable(names[answer])))));
     if (chosen.length === 0) byId("pairs").append(element("tr", {}, element("td", { colspan: 3, class: "empty" }, "none")));
   };
+  const pairValue = ([truth, answer, count], key) => ({ truth: names[truth], answer: names[answer], count })[key];
+  const pairOrder = sortable(byId("pair-table"), showPairs);
   if (!data.is_tree) byId("kinds").hidden = true;
   for (const radio of document.querySelectorAll("input[name=kind]")) radio.addEventListener("change", showPairs);
   byId("find-pair").addEventListener("input", showPairs);
   byId("all-pairs").addEventListener("click", () => { chosenCell = null; showPairs(); });
 
-  // The map: truth down, answers across, for the children of a node that have most rows.
-  const mapSize = 40;
+  // The map: truth down, answers across, for the children of a node that have most rows: at most this many, and no more than there is room for.
+  const mapSize = 40, smallestCell = 12, largestCell = 48;
   const shortName = (node, top) => {
-    const name = top > 0 && names[node].startsWith(names[top] + "/") ? names[node].slice(names[top].length + 1) : names[node];
+    const start = names[top].replace(/[^\p{L}\p{N}]\*$/u, ""); // a node named a/* holds a and all classes below
+    const rest = top > 0 && names[node].startsWith(start) ? names[node].slice(start.length) : "";
+    const name = /^[^\p{L}\p{N}]./u.test(rest) ? rest.slice(1) : names[node];
     return name.length > 24 ? name.slice(0, 23) + "…" : name;
   };
   const showMap = (top) => {
     const known = children[top].filter((node) => data.nodes.support[node] > 0 || data.nodes.answered[node] > 0);
-    const kids = known.slice(0, mapSize);
+    byId("confusions").querySelector(".two").classList.toggle("below", known.length > 16);
+    const texts = [...known.slice(0, mapSize).map((node) => shortName(node, top)), "elsewhere"].map((name) => svg("text", {}, name));
+    byId("map").replaceChildren(svg("svg", {}, ...texts));
+    const longest = Math.max(...texts.map((text) => text.getComputedTextLength())); // in the reader's font
+    const room = byId("map").clientWidth - 1.6 * longest - 20; // names stand on the left, and lean over the right edge
+    const kids = known.slice(0, Math.min(mapSize, Math.max(2, Math.floor(room / smallestCell) - 1)));
     const place = new Map(kids.map((node, k) => [node, k]));
     const others = kids.length; // the last column: every other answer
     const counts = kids.map(() => new Array(others + 1).fill(0));
@@ -185,23 +223,19 @@
     }
     const hasOthers = counts.some((row) => row[others] > 0);
     const columns = others + (hasOthers ? 1 : 0);
-    const side = Math.max(10, Math.min(30, Math.floor(420 / columns)));
-    const longest = 7 * Math.max(...kids.map((node) => shortName(node, top).length), hasOthers ? 9 : 0); // at 12 pixels
-    const left = longest + 14, above = 0.82 * longest + 16, width = left + side * columns + 0.57 * longest, height = above + side * kids.length + 6;
-    const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Answers for the classes of ${names[top]}` });
-    plot.style.width = width + "px";
+    const side = Math.max(smallestCell, Math.min(largestCell, Math.floor(Math.min(room, Math.max(480, 18 * columns)) / columns)));
+    const plot = svg("svg", { role: "img", "aria-label": `Answers for the classes of ${names[top]}` });
     const label = (node, k) => (k === others ? "elsewhere" : shortName(node, top));
     for (let k = 0; k < columns; ++k) {
-      const x = left + side * (k + 0.6);
-      plot.append(svg("text", { transform: `translate(${x} ${above - 6}) rotate(-55)` }, label(kids[k], k)));
+      plot.append(svg("text", { transform: `translate(${side * (k + 0.6)} -6) rotate(-55)` }, label(kids[k], k)));
     }
     kids.forEach((truth, row) => {
       const total = counts[row].reduce((sum, count) => sum + count, 0);
-      plot.append(svg("text", { x: left - 8, y: above + side * (row + 0.5) + 4, "text-anchor": "end" }, shortName(truth, top)));
+      plot.append(svg("text", { x: -8, y: side * (row + 0.5) + 4, "text-anchor": "end" }, shortName(truth, top)));
       for (let column = 0; column < columns; ++column) {
         const count = counts[row][column];
         const title = `${shortName(truth, top)} answered as ${label(kids[column], column)}: ${count} of ${total} rows, ${percent(total ? count / total : 0)}`;
-        const cell = svg("rect", { class: column === row ? "cell right" : "cell wrong", x: left + side * column, y: above + side * row, width: side - 1, height: side - 1 },
+        const cell = svg("rect", { class: column === row ? "cell right" : "cell wrong", x: side * column, y: side * row, width: side - 1, height: side - 1 },
           svg("title", {}, title));
         cell.style.fillOpacity = count === 0 ? 0.04 : 0.12 + 0.88 * Math.sqrt(count / total);
         if (count > 0 && column !== row) cell.addEventListener("click", () => {
@@ -213,6 +247,9 @@
       }
     });
     byId("map").replaceChildren(plot);
+    const box = plot.getBBox();
+    plot.setAttribute("viewBox", `${box.x - 2} ${box.y - 2} ${box.width + 4} ${box.height + 4}`);
+    plot.style.width = box.width + 4 + "px";
     byId("map-note").textContent = known.length > kids.length ? `The ${kids.length} of ${known.length} with most rows.` : "";
     chosenCell = null;
     showPairs();
@@ -249,7 +286,7 @@
     for (let k = 0; k <= 5; ++k)
       plot.append(svg("text", { x: x((xMax * k) / 5), y: frame.height - frame.bottom + 16, "text-anchor": "middle" }, percent((xMax * k) / 5, 0)));
     plot.append(svg("text", { x: (frame.left + frame.width) / 2, y: frame.height - 6, "text-anchor": "middle" }, xLabel));
-    plot.append(svg("text", { transform: `translate(12 ${frame.height / 2}) rotate(-90)`, "text-anchor": "middle" }, yLabel));
+    plot.append(svg("text", { transform: `translate(15 ${frame.height / 2}) rotate(-90)`, "text-anchor": "middle" }, yLabel));
     return { plot, x, y };
   };
   const line = (points) => points.map(([a, b], k) => `${k ? "L" : "M"}${a.toFixed(1)} ${b.toFixed(1)}`).join("");
@@ -265,17 +302,17 @@
   const spot = svg("circle", { class: "spot", r: 5 });
   reject.plot.append(svg("path", { class: "curve", d: line(steps) }), spot);
   byId("reject-plot").append(reject.plot);
-  const total = data.nodes.support[0];
   const showShare = () => {
     const wanted = Number(byId("share").value) / 100;
     let place = 0;
     curve.rejected.forEach((share, k) => { if (share <= wanted + 1e-9) place = k; });
-    const accepted = Math.round(total * (1 - curve.rejected[place]));
+    const total = data.rows, accepted = Math.round(total * (1 - curve.rejected[place])), aside = total - accepted;
     spot.setAttribute("cx", reject.x(curve.rejected[place]));
     spot.setAttribute("cy", reject.y(curve.error[place]));
-    byId("reject-numbers").textContent = `Of ${total.toLocaleString("en")} rows ${(total - accepted).toLocaleString("en")} are set aside ` +
-      `(${percent(curve.rejected[place])}), those whose answer has a probability below ${percent(curve.threshold[place])}. ` +
-      `Among the other ${accepted.toLocaleString("en")}, ${percent(curve.error[place])} of the answers are wrong.`;
+    const wrong = `${percent(curve.error[place])} of the answers are wrong.`;
+    byId("reject-numbers").textContent = aside === 0 ? `Of ${total.toLocaleString("en")} rows none is set aside, and ${wrong}` :
+      `Of ${total.toLocaleString("en")} rows ${aside.toLocaleString("en")} are set aside (${percent(curve.rejected[place])}), those whose answer ` +
+      `has a probability below ${percent(curve.threshold[place])}. Among the other ${accepted.toLocaleString("en")}, ${wrong}`;
   };
   byId("share").addEventListener("input", showShare);
   showShare();
@@ -321,7 +358,7 @@
   let shownMistakes = 0;
   const showMistakes = () => {
     for (const each of data.mistakes.slice(shownMistakes, shownMistakes + 10)) {
-      const item = element("li", {}, element("q", {}, each.text || "(no text)"), element("div", {}, "answer ", element("span", { class: "answer" }, names[each.answer]),
+      const item = element("li", {}, element("span", { class: "id" }, `${data.id_name} ${each.id} `), each.text ? element("q", {}, each.text) : "", element("div", {}, "answer ", element("span", { class: "answer" }, names[each.answer]),
         ` ${percent(each.confidence)}, truth `, element("span", { class: "truth" }, names[each.truth]), ` ${percent(each.true)}`));
       each.reasons.forEach((reason, k) => item.append(reasonOf(reason, k === 0 ? "answer" : "truth")));
       byId("mistake-list").append(item);
@@ -333,15 +370,28 @@
   showMistakes();
   if (data.mistakes.length === 0) byId("mistake-list").replaceWith(element("p", { class: "empty" }, "none"));
 
-  // Documents.
+  // Documents, some at a time.
+  const step = 20;
+  let shownDocuments = step;
+  const documentValue = ([id, text, truth, answer, likely], key) => ({ id, text, truth: names[truth], answer: names[answer], likely })[key];
+  const hasTexts = data.documents.some(([, text]) => text !== "");
+  byId("document-table").classList.toggle("textless", !hasTexts);
   const showDocuments = () => {
-    const text = byId("find-document").value.trim().toLowerCase();
-    const hits = data.documents.filter(([words, truth, answer]) => text === "" || words.toLowerCase().includes(text) ||
-      names[truth].toLowerCase().includes(text) || names[answer].toLowerCase().includes(text));
-    byId("found-documents").textContent = `${hits.length.toLocaleString("en")} of ${data.documents.length.toLocaleString("en")}`;
-    byId("document-rows").replaceChildren(...hits.slice(0, 100).map(([words, truth, answer, likely]) => element("tr", {}, element("td", {}, words),
-      element("td", {}, ...breakable(names[truth])), element("td", { class: truth === answer ? "truth" : "answer" }, ...breakable(names[answer])), element("td", {}, percent(likely)))));
+    const find = byId("find-document").value.trim().toLowerCase();
+    const wrongOnly = byId("wrong-only").checked;
+    const hits = sorted(data.documents.filter(([id, text, truth, answer]) => !(wrongOnly && truth === answer) &&
+      (find === "" || [id, text, names[truth], names[answer]].some((part) => part.toLowerCase().includes(find)))), documentOrder, documentValue);
+    byId("found-documents").textContent = `${hits.length.toLocaleString("en")} of ${data.documents.length.toLocaleString("en")}` +
+      (hits.length > shownDocuments ? `, ${shownDocuments.toLocaleString("en")} shown` : "");
+    byId("more-documents").hidden = hits.length <= shownDocuments;
+    byId("document-rows").replaceChildren(...hits.slice(0, shownDocuments).map(([id, text, truth, answer, likely]) => element("tr", {},
+      element("td", {}, id), element("td", {}, text), element("td", {}, ...breakable(names[truth])),
+      element("td", { class: truth === answer ? "truth" : "answer" }, ...breakable(names[answer])), element("td", { class: "number" }, percent(likely)))));
   };
-  byId("find-document").addEventListener("input", showDocuments);
+  const showFirstDocuments = () => { shownDocuments = step; showDocuments(); };
+  const documentOrder = sortable(byId("document-table"), showFirstDocuments);
+  byId("find-document").addEventListener("input", showFirstDocuments);
+  byId("wrong-only").addEventListener("change", showFirstDocuments);
+  byId("more-documents").addEventListener("click", () => { shownDocuments += step; showDocuments(); });
   showDocuments();
 })();

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import html
 import json
+import os
+from datetime import date, datetime, timezone
+from importlib.metadata import version
 from importlib.resources import files
 
 from taxolearn.report.findings import Findings
 
-__all__ = ["render"]
+__all__ = ["current_date", "render"]
 
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>{title}</title>
 <style>
 {style}
@@ -25,28 +29,34 @@ _PAGE = """<!doctype html>
 <header>
 <h1>{title}</h1>
 <nav aria-label="Sections">
-<a href="#tree">Classes</a> <a href="#confusions">Confusions</a> <a href="#reject">Rejecting</a>
+<a href="#classes">Classes</a> <a href="#confusions">Confusions</a> <a href="#reject">Rejecting</a>
 <a href="#reliability">Reliability</a> <a href="#variances">Variances</a> <a href="#mistakes">Mistakes</a>
 <a href="#documents">Documents</a>
 </nav>
 <button id="theme" type="button">Dark or light</button>
 </header>
 <main>
-<section aria-label="Summary"><dl id="summary"></dl></section>
-<section id="tree" aria-labelledby="tree-title">
-<h2 id="tree-title">Classes</h2>
+<section aria-label="Summary">
+<dl id="summary">
+{summary}
+</dl>
+{estimate}
+</section>
+{experts}<section id="classes" aria-labelledby="classes-title">
+<h2 id="classes-title">Classes</h2>
 <p>Recall is the share of the rows of a class, or of all classes below a node, that the model put there; precision is the share of
-the rows it put there that belong there. Arrow keys move and open, Enter opens.</p>
-<p><label>Find a class <input id="find-class" type="search" autocomplete="off"></label>
+the rows it put there that belong there. The names of the columns are buttons that sort. Arrow keys move and open, Enter opens.</p>
+<p><span id="forms"><label><input type="radio" name="form" value="tree" checked> as a tree</label>
+<label><input type="radio" name="form" value="list"> as one list</label></span>
+<label>Find a class <input id="find-class" type="search" autocomplete="off"></label>
 <button id="open-all" type="button">Open all</button> <button id="close-all" type="button">Close all</button>
 <span id="found-classes" role="status"></span></p>
-<div class="row head" aria-hidden="true"><span>class</span><span>rows</span><span>recall</span><span>precision</span></div>
-<ul id="nodes" role="tree" aria-label="Classes"></ul>
+<table id="class-table" role="treegrid" aria-label="Classes"><thead><tr>{class_heads}</tr></thead><tbody id="nodes"></tbody></table>
 </section>
 <section id="confusions" aria-labelledby="confusions-title">
 <h2 id="confusions-title">Confusions</h2>
-<p>Which classes are taken for each other: rows are the truth, columns the answer, the darker the more frequent. Click a cell to
-see its classes below.</p>
+<p>Which classes are taken for each other: rows are the truth, columns the answer; the stronger the colour, the more frequent. Click
+a cell to see its classes in the table.</p>
 <div class="two">
 <div>
 <p><label id="map-label">Classes below <select id="map-top"></select></label> <span id="map-note"></span></p>
@@ -58,7 +68,7 @@ see its classes below.</p>
 <label><input type="radio" name="kind" value="across"> across branches</label></span></p>
 <p><label>Find a class <input id="find-pair" type="search" autocomplete="off"></label>
 <span id="found-pairs" role="status"></span> <button id="all-pairs" type="button" hidden>Show all</button></p>
-<div class="scroll"><table><thead><tr><th>rows</th><th>truth</th><th>answer</th></tr></thead><tbody id="pairs"></tbody></table></div>
+<div class="scroll" tabindex="0" role="group" aria-label="Confused classes"><table id="pair-table"><thead><tr>{pair_heads}</tr></thead><tbody id="pairs"></tbody></table></div>
 </div>
 </div>
 </section>
@@ -88,11 +98,14 @@ see its classes below.</p>
 </section>
 <section id="documents" aria-labelledby="documents-title">
 <h2 id="documents-title">Documents</h2>
-<p><label>Find <input id="find-document" type="search" autocomplete="off"></label> <span id="found-documents" role="status"></span></p>
-<div class="scroll"><table id="document-table"><thead><tr><th>document</th><th>truth</th><th>answer</th><th>probability</th></tr></thead>
-<tbody id="document-rows"></tbody></table></div>
+<p>{documents_note}</p>
+<p><label>Find <input id="find-document" type="search" autocomplete="off"></label>
+<label><input id="wrong-only" type="checkbox"> wrong answers only</label> <span id="found-documents" role="status"></span></p>
+<table id="document-table"><thead><tr>{document_heads}</tr></thead><tbody id="document-rows"></tbody></table>
+<p><button id="more-documents" type="button">More</button></p>
 </section>
 </main>
+<footer><p>Written by taxolearn {version} on <time>{date}</time>.</p></footer>
 <script type="application/json" id="data">{data}</script>
 <script>
 {script}
@@ -101,14 +114,90 @@ see its classes below.</p>
 </html>
 """
 
+_EXPERTS = """<section id="experts" aria-labelledby="experts-title">
+<h2 id="experts-title">Experts</h2>
+<p>The model weighs the answers of these experts. An expert's log loss is that of its own answers, cross-validated.</p>
+<table id="expert-table"><thead><tr><th scope="col">expert</th><th scope="col" class="number">weight</th><th scope="col" class="number">log loss</th></tr></thead>
+<tbody>
+{rows}
+</tbody></table>
+</section>
+"""
 
-def render(findings: Findings) -> str:
-    """Render the page as HTML."""
+
+def render(findings: Findings, *, written_on: date | None = None) -> str:
+    """Render the page as HTML.
+
+    Parameters
+    ----------
+    findings : Findings
+    written_on : date, optional
+        The date in the footer (default: ``current_date()``).
+    """
     here = files("taxolearn.report")
     data = json.dumps(findings.to_json(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _PAGE.format(
         title=html.escape(findings.title),
         style=here.joinpath("page.css").read_text(encoding="utf-8"),
+        summary="\n".join(_tile(name, value, findings.notes.get(name, [])) for name, value in findings.summary),
+        estimate="\n".join(
+            f"<p><b>{html.escape(question)}</b> {html.escape(answer)}</p>" for question, answer in findings.estimate
+        ),
+        experts=_experts(findings),
+        class_heads=_heads(
+            {"name": "class", "support": "rows", "recall": "recall", "precision": "precision"}, "support"
+        ),
+        pair_heads=_heads({"count": "rows", "truth": "truth", "answer": "answer"}, "count"),
+        document_heads=_heads(
+            {"id": findings.id_name, "text": "document", "truth": "truth", "answer": "answer", "likely": "probability"}
+        ),
+        documents_note=html.escape(findings.documents_note),
+        version=version("taxolearn"),
+        date=(current_date() if written_on is None else written_on).isoformat(),
         script=here.joinpath("page.js").read_text(encoding="utf-8"),
         data=data.replace("<", "\\u003c"),  # nothing in the data ends the script
     )
+
+
+def current_date() -> date:
+    """Today in UTC, or the date that the environment variable SOURCE_DATE_EPOCH sets for reproducible files."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not given:
+        return datetime.now(timezone.utc).date()
+    try:
+        return datetime.fromtimestamp(int(given), timezone.utc).date()
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"SOURCE_DATE_EPOCH must be a number of seconds since 1970, got {given!r}") from None
+
+
+def _tile(name: str, value: str, notes: list[tuple[str, str]]) -> str:
+    """An entry of the summary."""
+    below = "".join(f'<dd class="note">{html.escape(what)}: {html.escape(note)}</dd>' for what, note in notes)
+    return f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd>{below}</div>"
+
+
+def _experts(findings: Findings) -> str:
+    """The table of experts, nothing if there are none."""
+    if not findings.experts:
+        return ""
+    rows = []
+    for name, weight, loss in findings.experts:
+        numbers = (f"{weight:.3f}", "–" if loss is None else f"{loss:.3f}")
+        cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
+        rows.append(f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>')
+    return _EXPERTS.format(rows="\n".join(rows))
+
+
+# Columns of numbers: they stand on the right, and the largest are sorted first.
+_NUMBERS = ("support", "recall", "precision", "count", "likely")
+
+
+def _heads(columns: dict[str, str], sorted_by: str = "") -> str:
+    """The names of columns, by the keys by which the script sorts them."""
+    heads = []
+    for key, name in columns.items():
+        order = "descending" if key == sorted_by else "none"
+        kind = ' class="number"' if key in _NUMBERS else ""
+        button = f'<button type="button">{html.escape(name)}</button>'
+        heads.append(f'<th scope="col" data-key="{key}" aria-sort="{order}"{kind}>{button}</th>')
+    return "".join(heads)

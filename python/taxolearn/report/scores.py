@@ -11,10 +11,20 @@ from numpy.typing import NDArray
 from taxolearn import decisions, metrics
 from taxolearn.taxonomy.tree import Taxonomy
 
-__all__ = ["REJECTED", "TOP", "RunningScores", "ScoredRows", "error_reject_curve", "reliability_curve"]
+__all__ = [
+    "REJECTED",
+    "TOP",
+    "RunningScores",
+    "ScoredRows",
+    "error_reject_curve",
+    "mean_interval",
+    "reliability_curve",
+    "share_interval",
+]
 
 TOP = 5  # classes among which the right one is looked for
 REJECTED = 0.1  # share of the least sure rows that are set aside
+_DEVIATIONS = 1.959964  # of a normal distribution: half the width of the interval that holds 95 %
 
 
 @dataclass(frozen=True)
@@ -120,7 +130,8 @@ class RunningScores:
         """The scores by name.
 
         Rows of unknown classes count as errors in accuracies, F1 and the error after rejecting; they are left out of
-        all other scores, which are None if no row is left.
+        all other scores, which are None if no row is left. Intervals have a confidence of 95 %. Baselines say the same
+        of every row: the class that is most frequent in these rows, or the frequencies of the classes in these rows.
         """
         rows = self.rows()
         known = rows.known
@@ -129,17 +140,30 @@ class RunningScores:
             "rows": len(rows),
             "rows_of_unknown_classes": int((~known).sum()),
             "accuracy": float(rows.correct.mean()),
+            "accuracy_interval": share_interval(int(rows.correct.sum()), len(rows)),
+            "baseline_accuracy": None,
+            "baseline_class": None,
             f"top{TOP}_accuracy": float((rows.rank < TOP).mean()),
             "macro_f1": metrics.f1(
                 rows.labels, self._classes[rows.answer], average="macro", labels=np.unique(rows.labels)
             ),
             "log_loss": float(rows.loss[known].mean()) if known.any() else None,
+            "log_loss_interval": mean_interval(rows.loss[known]),
+            "baseline_log_loss": None,
             "calibration_error": reliability_curve(rows).calibration_error if known.any() else None,
             f"error_at_{REJECTED * 100:.0f}_percent_reject": float(curve.error[curve.rejected <= REJECTED][-1]),
             "taxo_loss": None,
             "taxo_loss_decided": None,
             "parent_accuracy": None,
         }
+        if known.any():
+            counts = np.bincount(rows.truth[known])
+            shares = counts[counts > 0] / counts.sum()
+            out |= {
+                "baseline_accuracy": float(counts.max() / len(rows)),
+                "baseline_class": self._classes[counts.argmax()].item(),
+                "baseline_log_loss": float((shares * np.log(1 / shares)).sum()),
+            }
         if self._taxonomy is not None and known.any():
             truth, answer, decided = (self._classes[each[known]] for each in (rows.truth, rows.answer, rows.decided))
             out |= {
@@ -158,3 +182,19 @@ def error_reject_curve(rows: ScoredRows) -> metrics.ErrorRejectCurve:
 def reliability_curve(rows: ScoredRows) -> metrics.ReliabilityCurve:
     """Accuracy by confidence, over the rows of known classes."""
     return metrics.reliability_of_answers(rows.confidence[rows.known], rows.correct[rows.known])
+
+
+def share_interval(hits: int, count: int) -> tuple[float, float]:
+    """Wilson's interval of 95 % for a probability, after ``hits`` in ``count`` independent trials."""
+    share, spread = hits / count, _DEVIATIONS**2 / count
+    centre = (share + spread / 2) / (1 + spread)
+    width = np.sqrt(spread * share * (1 - share) + spread**2 / 4) / (1 + spread)
+    return max(float(centre - width), 0.0), min(float(centre + width), 1.0)
+
+
+def mean_interval(values: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Normal interval of 95 % for the mean of losses, none of them negative; None if it cannot be told."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return None
+    mean, width = float(values.mean()), _DEVIATIONS * float(values.std(ddof=1)) / np.sqrt(len(values))
+    return max(mean - width, 0.0), float(mean + width)
