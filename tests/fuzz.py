@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-_FIRST = struct.Struct("<16sIIQ32s")  # of a model file, as in taxolearn.files.format
+_FIRST = struct.Struct("<16sIIQ32s")  # of a model file, as in taxolearn.files.container
 _CHUNK = 1 << 24
 
 

@@ -289,6 +289,7 @@ def test_what_was_learned_is_what_was_fitted(fitted):
         found.kernel,
         taxonomy=TREE,
         intercept_variance=found.intercept_variance,
+        temperature=found.temperature,
         tuning=None,
         tol=1e-10,
         coupling=LearnedCoupling(B=found.loadings, base=Tree(variances=list(found.variances.values()))),

@@ -23,7 +23,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, OneHot
 
 import taxolearn
 from taxolearn import CrossValidation, KernelLogisticClassifier, Solver, Taxonomy, Tree
-from taxolearn.files.format import ContentError, read_container, write_container
+from taxolearn.files.container import ContentError, read_container, write_container
 from taxolearn.kernels import RBF, Cosine, Function, Linear, Matern, PerClass, PerNode, Polynomial, Precomputed
 
 FILES = Path(__file__).parent / "files"
@@ -101,7 +101,7 @@ def test_round_trip(name, data, tmp_path):
 def test_learning_is_kept(data, tmp_path):
     X, y = data
     with pytest.warns(Warning, match="evaluations"):
-        model = KernelLogisticClassifier(tuning=CrossValidation(max_evaluations=4, folds=3)).fit(X, y)
+        model = KernelLogisticClassifier(tuning=CrossValidation(max_evaluations=2, folds=3)).fit(X, y)
     loaded = round_trip(model, tmp_path / "m.taxo").cv_result_
     for name in ("values", "thetas", "gradient_norms", "converged", "gaps", "products", "seconds", "theta", "bounds"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(model.cv_result_, name))
@@ -219,7 +219,7 @@ def test_pipelines_of_numbers(scaler, data, tmp_path):
 def test_what_cannot_be_saved(data, tmp_path):
     X, y = data
     path = tmp_path / "m.taxo"
-    with pytest.raises(TypeError, match="must be a KernelLogisticClassifier or a Pipeline"):
+    with pytest.raises(TypeError, match=r"must be a KernelLogisticClassifier, .* or a Pipeline"):
         taxolearn.save(StandardScaler(), path)
     with pytest.raises(Exception, match="not fitted"):
         taxolearn.save(classifier(), path)
@@ -288,11 +288,11 @@ def test_a_killed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / "m.taxo"
     script = f"""
 import os, pathlib, numpy as np
-from taxolearn.files import format as _format
+from taxolearn.files import container
 path = pathlib.Path({str(path)!r})
-_format.write_container(path, 1, {{}})
+container.write_container(path, 1, {{}})
 os.fsync = lambda _: os._exit(9)
-_format.write_container(path, 2, {{"a": np.ones(1000)}})
+container.write_container(path, 2, {{"a": np.ones(1000)}})
 """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
     assert read_container(path).content == 1

@@ -40,14 +40,22 @@ def one_thread():
         yield
 
 
-TUNING = ("folds", "repeats", "subset", "learn_intercept_variance")
+TUNING = ("folds", "repeats", "subset", "learn_intercept_variance", "learn_temperature", "deviation")
 SOLVER = ("method", "precision", "products", "rank", "rank_tolerance", "memory_limit")
 CRITERION = ("sample_weight", "classes", "strategy")
 
 
 def make(X, y, kernel="linear", **options):
-    """The criterion of a model whose tuning and solver are given by their fields."""
-    defaults = {"folds": 3, "intercept_variance": 2.0, "precision": "double", "n_threads": 1, "max_iter": 5000}
+    """The criterion of a model whose tuning and solver are given by their fields, by default that of the paper."""
+    defaults = {
+        "learn_temperature": False,
+        "deviation": None,
+        "folds": 3,
+        "intercept_variance": 2.0,
+        "precision": "double",
+        "n_threads": 1,
+        "max_iter": 5000,
+    }
     options = defaults | options
 
     def chosen(names):
@@ -205,7 +213,8 @@ def test_linear_by_features_and_by_kernel(options, form, strategy):
 
 def test_default_precision_and_tolerance_are_good_enough():
     X, y = problem(n=60)
-    model = KernelLogisticClassifier(RBF(2.0, 3.0), intercept_variance=2.0, tuning=CrossValidation(3))
+    tuning = CrossValidation(3, learn_temperature=False, deviation=None)
+    model = KernelLogisticClassifier(RBF(2.0, 3.0), intercept_variance=2.0, tuning=tuning)
     value, gradient = CrossValidationObjective(model, X, y).value_and_gradient(np.log([2.0, 3, 2]))
     expected, expected_gradient = make(X, y, RBF(2.0, 3.0)).value_and_gradient(np.log([2.0, 3, 2]), TIGHT)
     assert value == pytest.approx(expected, rel=1e-6)
@@ -526,6 +535,9 @@ def test_failed_evaluation():
     with pytest.raises(RuntimeError, match=r"tol=1e-10: raise tol or max_iter \(now 1\)"):
         objective.value_and_gradient(objective.theta, 1e-10)
     assert objective.state() == {}
+    learned = make(X, y, RBF(2.0, 100.0), max_iter=1, learn_temperature=True).evaluate(objective.theta, 1e-10)
+    assert not learned.converged
+    assert np.isnan(learned.gradient).all()
 
 
 @pytest.mark.parametrize(
@@ -538,6 +550,9 @@ def test_failed_evaluation():
         ({"repeats": 2, "folds": KFold(3)}, ValueError, "repeats is 2, but folds gives one partition"),
         ({"intercept_variance": -1.0}, ValueError, "intercept_variance"),
         ({"learn_intercept_variance": "yes"}, TypeError, "learn_intercept_variance must be True or False, got 'yes'"),
+        ({"learn_temperature": 1}, TypeError, "learn_temperature must be True or False, got 1"),
+        ({"deviation": 0}, ValueError, "deviation must be finite and above 0"),
+        ({"temperature": 0.0}, ValueError, "temperature must be finite and above 0"),
         ({"method": "sgd"}, ValueError, "method is 'sgd'"),
         ({"method": "exact", "taxonomy": TAXONOMY}, ValueError, r'Solver\(method="exact"\) is for flat models'),
         ({"products": "fast"}, ValueError, "products is 'fast'"),

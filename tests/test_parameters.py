@@ -144,7 +144,7 @@ class TestHyperparameters:
         assert isinstance(found, Hyperparameters)
         assert (found.kernel, found.kernels, found.intercept_variance) == (Linear(2.0), {}, 0.5)
         assert (found.variances, found.loadings) == ({}, None)
-        assert found.to_dict() == {"kernel": Linear(2.0), "intercept_variance": 0.5}
+        assert found.to_dict() == {"kernel": Linear(2.0), "intercept_variance": 0.5, "temperature": 1.0}
         assert "intercept_variance=0.5" in repr(found)
         with pytest.raises(AttributeError):
             found.kernel = RBF()

@@ -128,22 +128,24 @@ void bind_result(py::module_& module) {
 
 template <class U>
 py::array_t<double> predict_weights(const Input& input, DenseView<const U> W, const py::object& intercepts, Link link,
-                                    Output output, int n_threads) {
+                                    double temperature, Output output, int n_threads) {
   const double* const b = as_vector<double>("intercepts", intercepts, W.cols);
   require(b != nullptr, "intercepts is None, expected an array of ", W.cols, " elements");
   py::array_t<double> out({input_rows(input.view), W.cols});
   const DenseView<double> to(out.mutable_data(), out.shape(0), out.shape(1));
   run(n_threads, py::none(),
-      [&](const Execution& execution) { predict(input.view, W, b, link, output, to, execution); });
+      [&](const Execution& execution) { predict(input.view, W, b, link, output, to, execution, temperature); });
   return out;
 }
 
 py::array_t<double> predict_linear(const py::object& X, const py::array& weights, const py::object& intercepts,
-                                   Link link, Output output, int n_threads) {
+                                   Link link, double temperature, Output output, int n_threads) {
   const Input input = as_input(X);
   if (py::isinstance<py::array_t<float>>(weights))
-    return predict_weights(input, as_matrix<float>("weights", weights), intercepts, link, output, n_threads);
-  return predict_weights(input, as_matrix<double>("weights", weights), intercepts, link, output, n_threads);
+    return predict_weights(input, as_matrix<float>("weights", weights), intercepts, link, temperature, output,
+                           n_threads);
+  return predict_weights(input, as_matrix<double>("weights", weights), intercepts, link, temperature, output,
+                         n_threads);
 }
 
 /// A kernel expansion together with the arrays it looks at.
@@ -155,7 +157,8 @@ struct HeldTerm {
 
 py::array_t<double> predict_kernels(const py::object& X, const std::vector<HeldTerm>& held,
                                     const std::vector<Index>& kernel_of, const Coupling* coupling,
-                                    const py::array& intercepts, Link link, Output output, int n_threads) {
+                                    const py::array& intercepts, Link link, double temperature, Output output,
+                                    int n_threads) {
   const Input input = as_input(X);
   std::vector<Term> terms;
   for (const HeldTerm& each : held)
@@ -165,15 +168,15 @@ py::array_t<double> predict_kernels(const py::object& X, const std::vector<HeldT
   py::array_t<double> out({input_rows(input.view), outputs});
   const DenseView<double> to(out.mutable_data(), out.shape(0), out.shape(1));
   run(n_threads, py::none(), [&](const Execution& execution) {
-    predict(input.view, terms, kernel_of, coupling, b, link, output, to, execution);
+    predict(input.view, terms, kernel_of, coupling, b, link, output, to, execution, temperature);
   });
   return out;
 }
 
 void bind_predict(py::module_& module) {
   module.def("predict_linear", &predict_linear, "Predictors, probabilities or their logarithms.", py::kw_only(),
-             py::arg("X"), py::arg("weights"), py::arg("intercepts"), py::arg("link"), py::arg("output"),
-             py::arg("n_threads") = 1);
+             py::arg("X"), py::arg("weights"), py::arg("intercepts"), py::arg("link"), py::arg("temperature") = 1.0,
+             py::arg("output"), py::arg("n_threads") = 1);
   py::class_<HeldTerm>(module, "Term", py::module_local(), "A kernel, the inputs of its basis, and coefficients.")
       .def(py::init([](std::shared_ptr<Kernel> kernel, const py::object& basis, py::array coefficients) {
              return HeldTerm{std::move(kernel), as_input(basis), std::move(coefficients)};
@@ -181,7 +184,8 @@ void bind_predict(py::module_& module) {
            py::kw_only(), py::arg("kernel"), py::arg("basis"), py::arg("coefficients"));
   module.def("predict_kernels", &predict_kernels, "The same from kernel expansions.", py::kw_only(), py::arg("X"),
              py::arg("terms"), py::arg("kernel_of") = std::vector<Index>(), py::arg("coupling") = py::none(),
-             py::arg("intercepts"), py::arg("link"), py::arg("output"), py::arg("n_threads") = 1);
+             py::arg("intercepts"), py::arg("link"), py::arg("temperature") = 1.0, py::arg("output"),
+             py::arg("n_threads") = 1);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ void bind_likelihood(py::module_& module) {
       .value("softmax", Link::softmax)
       .value("logistic", Link::logistic)
       .value("none", Link::none)
+      .value("one_of", Link::one_of)
       .finalize();
   py::native_enum<Output>(module, "Output", "enum.Enum", "What a prediction consists of.")
       .value("predictor", Output::predictor)

@@ -13,6 +13,7 @@ namespace {
 struct HeldCrossValidation {
   Input input;
   HeldLikelihood likelihood;
+  HeldLikelihood held_out;
   int threads;
   std::unique_ptr<CrossValidation> inner;
 };
@@ -33,6 +34,8 @@ void bind_criterion(py::module_& module) {
   py::class_<Criterion>(module, "Criterion", py::module_local(), "The criterion at one prior, and its gradient.")
       .def_readonly("value", &Criterion::value)
       .def_readonly("plain_value", &Criterion::plain_value)
+      .def_readonly("temperature", &Criterion::temperature)
+      .def_readonly("temperature_gradient", &Criterion::temperature_gradient)
       .def_property_readonly("kernel_gradient",
                              [](const Criterion& self) {
                                py::list out;
@@ -70,14 +73,15 @@ void bind_select(py::module_& module) {
       .def_property_readonly("adjoints", [](const WarmStart& self) { return as_array(self.adjoints); });
   py::class_<Held>(module, "CrossValidation", py::module_local(), "The cross-validation criterion and its gradient.")
       .def(py::init([](const py::object& X, const HeldLikelihood& likelihood, std::vector<Index> fold_of, Index n_folds,
-                       int n_threads) {
-             Held held{as_input(X), {likelihood.targets, likelihood.weights, likelihood.inner}, n_threads, nullptr};
-             held.inner = std::make_unique<CrossValidation>(held.input.view, *held.likelihood.inner,
-                                                            Folds{std::move(fold_of), n_folds});
+                       const HeldLikelihood* held_out, int n_threads) {
+             Held held{as_input(X), likelihood, held_out == nullptr ? likelihood : *held_out, n_threads, nullptr};
+             held.inner =
+                 std::make_unique<CrossValidation>(held.input.view, *held.likelihood.inner,
+                                                   Folds{std::move(fold_of), n_folds}, held.held_out.inner.get());
              return held;
            }),
            py::kw_only(), py::arg("X"), py::arg("likelihood"), py::arg("fold_of"), py::arg("n_folds"),
-           py::arg("n_threads") = 1)
+           py::arg("held_out") = py::none(), py::arg("n_threads") = 1)
       .def(
           "evaluate",
           [](Held& self, const PriorValues& prior, const CriterionSettings& settings, const KernelSettings& kernels,

@@ -113,6 +113,8 @@ void bind_criterion_settings(py::module_& module) {
       .def_readwrite("adjoint_tol", &CriterionSettings::adjoint_tolerance)
       .def_readwrite("max_iter", &CriterionSettings::max_iterations)
       .def_readwrite("kernel_gradient", &CriterionSettings::kernel_gradient)
+      .def_readwrite("temperature", &CriterionSettings::temperature)
+      .def_readwrite("learn_temperature", &CriterionSettings::learn_temperature)
       .def_readwrite("method", &CriterionSettings::method)
       .def_readwrite("strategy", &CriterionSettings::strategy)
       .def_readwrite("precision", &CriterionSettings::precision)

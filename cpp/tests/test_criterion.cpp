@@ -347,3 +347,54 @@ TEST_CASE("what does not fit together is refused") {
                  }),
                  "method \"exact\" is for likelihoods"));
 }
+
+TEST_CASE("the gradient at a given and at the best temperature is that of the criterion") {
+  for (const Loss loss : {Loss::softmax, Loss::logistic}) {
+    for (const bool learned : {false, true}) {
+      for (const Strategy strategy : {Strategy::stacked, Strategy::shuffled}) {
+        for (const Covariance covariance : {Covariance::linear, Covariance::shared}) {
+          const Case problem(true, covariance, loss);
+          const Softmax one_class(problem.labels.data(), rows, classes, problem.weights.data());
+          CriterionSettings settings = tight(strategy, Space::coefficients);
+          settings.temperature = 0.7;
+          settings.learn_temperature = learned;
+          const auto value = [&](const std::vector<double>& at, double log_t) {
+            CriterionSettings there = settings;
+            there.temperature *= std::exp(log_t);
+            CrossValidation cv(problem.X(), problem.likelihood, problem.folds, &one_class);
+            return problem.evaluate(cv, at, there);
+          };
+          const std::vector<double> theta = problem.theta();
+          const Criterion found = value(theta, 0.0);
+          REQUIRE(found.converged);
+          constexpr double step = 1e-4;
+          const std::vector<double> gradient = problem.gradient(found);
+          for (std::size_t k = 0; k < theta.size(); ++k) {
+            std::vector<double> above = theta, below = theta;
+            above[k] += step;
+            below[k] -= step;
+            const double difference = (value(above, 0.0).value - value(below, 0.0).value) / (2.0 * step);
+            CHECK(gradient[k] == doctest::Approx(difference).epsilon(1e-5).scale(1.0));
+          }
+          if (learned) {
+            CHECK(found.temperature != settings.temperature);
+            CHECK(std::abs(found.temperature_gradient) < 1e-5);
+          } else {
+            const double difference = (value(theta, step).value - value(theta, -step).value) / (2.0 * step);
+            CHECK(found.temperature_gradient == doctest::Approx(difference).epsilon(1e-6).scale(1.0));
+            CHECK(found.temperature == settings.temperature);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a temperature must be positive, and the loss of held-out rows of the same size") {
+  const Case problem(false, Covariance::linear);
+  CriterionSettings settings = tight();
+  settings.temperature = 0.0;
+  CHECK_THROWS_AS(problem.evaluate(problem.theta(), settings), InvalidArgument);
+  const Softmax fewer(problem.labels.data(), rows - 1, classes, nullptr);
+  CHECK_THROWS_AS(CrossValidation(problem.X(), problem.likelihood, problem.folds, &fewer), InvalidArgument);
+}

@@ -1,7 +1,7 @@
 #include "background_softmax.hpp"
 #include "likelihood_contract.hpp"
 #include "taxolearn/likelihood/independent_logistic.hpp"
-#include "taxolearn/likelihood/quadratic.hpp"
+#include "taxolearn/likelihood/quadratic_model.hpp"
 #include "taxolearn/likelihood/softmax.hpp"
 
 using namespace taxolearn;

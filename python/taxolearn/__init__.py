@@ -6,7 +6,12 @@ from taxolearn import datasets, decisions, features, kernels, metrics, model_sel
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
+from taxolearn.estimators.pool import PoolClassifier
 from taxolearn.estimators.prune import prune
+from taxolearn.estimators.top_down import TopDownClassifier
+from taxolearn.estimators.top_down_nodes import TopDownResult
+from taxolearn.estimators.top_down_tuning import LevelParameters
 from taxolearn.files.models import load, read_report, save
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult, Solver
@@ -25,9 +30,14 @@ __all__ = [
     "KernelLogisticClassifier",
     "LearnedCoupling",
     "LearningResult",
+    "LevelParameters",
+    "NaiveBayesClassifier",
     "PartialLabels",
+    "PoolClassifier",
     "Solver",
     "Taxonomy",
+    "TopDownClassifier",
+    "TopDownResult",
     "Tree",
     "__version__",
     "datasets",

@@ -1,6 +1,7 @@
 #include "taxolearn/fit/predict.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/base/matrix_block.hpp"
@@ -14,20 +15,23 @@ namespace {
 constexpr Index rows_per_block = 64;
 constexpr Index basis_per_tile = 256;
 
-void check_output(Link link, Output output) {
+void check_output(Link link, Output output, double temperature) {
   require(has_output(link, output), "this likelihood has no probabilities, only predictors");
+  require(temperature > 0.0 && std::isfinite(temperature), "temperature must be positive and finite, got ",
+          temperature);
 }
 
 /// Adds the intercepts to predictors (count x C) and turns them into what is asked for.
-void finish(Index count, Index classes, const double* intercepts, Link link, Output output, double* u) {
+void finish(Index count, Index classes, const double* intercepts, Link link, Output output, double temperature,
+            double* u) {
   for (Index i = 0; i < count; ++i) axpy_block(1.0, intercepts, u + i * classes, classes);
-  apply_link(link, output, count, classes, u);
+  apply_link(link, output, count, classes, u, temperature);
 }
 
 template <class U>
 void predict_rows(const InputView& X, const DenseView<const U>& weights, const double* intercepts, Link link,
-                  Output output, const DenseView<double>& out, const Execution& execution) {
-  check_output(link, output);
+                  Output output, const DenseView<double>& out, const Execution& execution, double temperature) {
+  check_output(link, output, temperature);
   require(input_features(X) == weights.rows, "X has ", input_features(X), " features, expected ", weights.rows);
   require_shape("out", out, input_rows(X), weights.cols);
   require(out.stride == out.cols, "out must be contiguous");
@@ -41,7 +45,7 @@ void predict_rows(const InputView& X, const DenseView<const U>& weights, const d
     scratch.resize(static_cast<std::size_t>(count * out.cols));
     const DenseView<double> part(scratch.data(), count, out.cols);
     expand_rows(X, first, weights, part);
-    finish(count, out.cols, intercepts, link, output, part.data);
+    finish(count, out.cols, intercepts, link, output, temperature, part.data);
     std::copy(scratch.begin(), scratch.end(), out.row(first));
   });
 }
@@ -49,19 +53,19 @@ void predict_rows(const InputView& X, const DenseView<const U>& weights, const d
 }  // namespace
 
 void predict(const InputView& X, DenseView<const double> weights, const double* intercepts, Link link, Output output,
-             DenseView<double> out, const Execution& execution) {
-  predict_rows(X, weights, intercepts, link, output, out, execution);
+             DenseView<double> out, const Execution& execution, double temperature) {
+  predict_rows(X, weights, intercepts, link, output, out, execution, temperature);
 }
 void predict(const InputView& X, DenseView<const float> weights, const double* intercepts, Link link, Output output,
-             DenseView<double> out, const Execution& execution) {
-  predict_rows(X, weights, intercepts, link, output, out, execution);
+             DenseView<double> out, const Execution& execution, double temperature) {
+  predict_rows(X, weights, intercepts, link, output, out, execution, temperature);
 }
 
 void predict(const InputView& X, const std::vector<Term>& terms, const std::vector<Index>& kernel_of,
              const Coupling* coupling, const double* intercepts, Link link, Output output, DenseView<double> out,
-             const Execution& execution) {
+             const Execution& execution, double temperature) {
   require(!terms.empty(), "there is no kernel to predict with");
-  check_output(link, output);
+  check_output(link, output, temperature);
   require(out.stride == out.cols, "out must be contiguous");
   const KernelColumns columns(kernel_of, static_cast<Index>(terms.size()));
   const bool own = !kernel_of.empty();
@@ -102,7 +106,7 @@ void predict(const InputView& X, const std::vector<Term>& terms, const std::vect
     } else {
       std::copy(functions.begin(), functions.end(), classes.begin());
     }
-    finish(count, out.cols, intercepts, link, output, classes.data());
+    finish(count, out.cols, intercepts, link, output, temperature, classes.data());
     std::copy(classes.begin(), classes.end(), out.row(first));
   });
 }

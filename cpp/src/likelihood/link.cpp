@@ -26,11 +26,17 @@ void log_logistic(Index size, double* u) {
 
 }  // namespace
 
-void apply_link(Link link, Output output, Index count, Index outputs, double* u) {
+void to_scores(Link link, Index size, double* u) {
+  if (link == Link::one_of) log_logistic(size, u);
+}
+
+void apply_link(Link link, Output output, Index count, Index outputs, double* u, double temperature) {
   assert(has_output(link, output));
   if (output == Output::predictor) return;
   const bool logarithm = output == Output::log_probability;
-  if (link == Link::softmax) {
+  to_scores(link, count * outputs, u);
+  if (temperature != 1.0) Array(u, count * outputs) /= temperature;
+  if (link != Link::logistic) {
     (logarithm ? log_softmax_rows : softmax_rows)(count, outputs, u);
   } else {
     (logarithm ? log_logistic : logistic)(count * outputs, u);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "fold_fit.hpp"
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/base/stopwatch.hpp"
 #include "taxolearn/fit/choose.hpp"
 #include "taxolearn/operators/linear.hpp"
+#include "temperature.hpp"
 
 namespace taxolearn {
 namespace {
@@ -37,6 +39,8 @@ void check(const Prior& prior, const Likelihood& likelihood, const CriterionSett
     require(l >= 0 && l < kernels, "a function has kernel ", l, ", expected one of ", kernels);
   require(settings.tolerance > 0.0 && settings.adjoint_tolerance > 0.0, "tol must be positive, got ",
           settings.tolerance, " and ", settings.adjoint_tolerance);
+  require(std::isfinite(settings.temperature) && settings.temperature > 0.0,
+          "temperature must be positive and finite, got ", settings.temperature);
   require(settings.method == Method::automatic || settings.method == Method::lbfgs || settings.method == Method::exact,
           "the method of cross-validation is \"lbfgs\" or \"exact\"");
   require(settings.method != Method::exact || prior.coupling->is_diagonal(),
@@ -63,8 +67,15 @@ Strategy choose_strategy(const CrossValidation& cv, const Prior& prior, const Cr
 
 }  // namespace
 
-CrossValidation::CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds)
-    : X_(X), likelihood_(likelihood), folds_(std::move(folds)) {
+CrossValidation::CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds,
+                                 const Likelihood* held_out)
+    : X_(X),
+      likelihood_(likelihood),
+      held_out_(held_out == nullptr ? likelihood : *held_out),
+      folds_(std::move(folds)) {
+  require(held_out_.rows() == likelihood.rows() && held_out_.outputs() == likelihood.outputs(),
+          "the loss of held-out rows is that of ", held_out_.rows(), " rows and ", held_out_.outputs(),
+          " classes, expected ", likelihood.rows(), " and ", likelihood.outputs());
   const Index n = input_rows(X);
   require(n == likelihood.rows(), "X has ", n, " rows but there are ", likelihood.rows(), " labels");
   require(folds_.rows() == n, "fold_of has ", folds_.rows(), " elements, expected ", n);
@@ -78,9 +89,51 @@ CrossValidation::CrossValidation(const InputView& X, const Likelihood& likelihoo
     require(size > 0 && size < n, "a fold holds out ", size, " of ", n, " rows, expected some and not all");
 }
 
+Link CrossValidation::scores() const {
+  const bool one_of = held_out_.link() == Link::softmax && likelihood_.link() == Link::logistic;
+  return one_of ? Link::one_of : held_out_.link();
+}
+
 template <class T>
 void CrossValidation::run(const Prior& prior, const CriterionSettings& settings, const WarmStart& before,
                           Criterion& out, const Execution& execution) {
+  if (!settings.learn_temperature) return run_folds<T>(prior, settings, before, nullptr, out, execution);
+  // The temperature has to be known before the systems: the fits come first, then both begin where these ended.
+  CriterionSettings at_best = settings;
+  at_best.gradient = false;
+  at_best.temperature = 1.0;
+  BestTemperature best;
+  {
+    Matrix<double> predictors(likelihood_.rows(), likelihood_.outputs());
+    run_folds<T>(prior, at_best, before, &predictors, out, execution);
+    std::vector<Index> rows(folds_.of_row.size());
+    std::iota(rows.begin(), rows.end(), Index(0));
+    std::vector<double> factors;
+    for (const Index fold : folds_.of_row) factors.push_back(fold >= 0 ? 1.0 : 0.0);
+    best = best_temperature(*held_out_.subset(rows, factors), scores(), std::move(predictors), execution);
+  }
+  if (settings.gradient && out.converged) {
+    at_best.gradient = true;
+    at_best.temperature = best.temperature;
+    const WarmStart reached{std::move(last_.fits), before.adjoints};
+    Criterion again;
+    run_folds<T>(prior, at_best, reached, nullptr, again, execution);
+    again.products += out.products;
+    again.iterations += out.iterations;
+    again.fit_seconds += out.fit_seconds;
+    out = std::move(again);
+  } else {
+    out.value = out.plain_value = best.loss;
+  }
+  out.temperature = best.temperature;
+  out.temperature_gradient += std::log(best.temperature);
+  out.value += best.penalty;
+  out.plain_value += best.penalty;
+}
+
+template <class T>
+void CrossValidation::run_folds(const Prior& prior, const CriterionSettings& settings, const WarmStart& before,
+                                Matrix<double>* predictors, Criterion& out, const Execution& execution) {
   KernelMatrices* const kernels = prior.kernels;
   out.counters.precision = sizeof(T) == sizeof(float) ? Precision::single : Precision::double_;
   out.kernel_gradient.assign(static_cast<std::size_t>(kernels == nullptr ? 0 : kernels->count()), {});
@@ -103,6 +156,8 @@ void CrossValidation::run(const Prior& prior, const CriterionSettings& settings,
 
   WarmStart after;
   FoldFits<T> folds(*this, prior, settings, std::get<LinearParts<T>>(linear_), space, before, after, out, execution);
+  folds.write_predictors(predictors);
+  out.temperature = settings.temperature;
   out.strategy = settings.strategy;
   if (out.strategy == Strategy::automatic) out.strategy = choose_strategy(*this, prior, settings, space);
   if (space == Space::weights) out.strategy = Strategy::stacked;

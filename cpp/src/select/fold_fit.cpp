@@ -7,29 +7,20 @@
 #include "fold_rows.hpp"
 #include "gradient.hpp"
 #include "lockstep.hpp"
+#include "row_blocks.hpp"
 #include "taxolearn/base/stopwatch.hpp"
 #include "taxolearn/base/vector.hpp"
 #include "taxolearn/couplings/replicated.hpp"
 #include "taxolearn/fit/choose.hpp"
 #include "taxolearn/fit/newton.hpp"
-#include "taxolearn/likelihood/quadratic.hpp"
+#include "taxolearn/likelihood/quadratic_model.hpp"
 #include "taxolearn/operators/linear.hpp"
 #include "taxolearn/solver/lbfgs.hpp"
 #include "taxolearn/solver/nonlinear_cg.hpp"
+#include "temperature.hpp"
 
 namespace taxolearn {
 namespace {
-
-Blocks blocks_of(const Matrix<double>& matrix) {
-  return Blocks(matrix.rows(), std::max<Index>(1, vector_block / std::max<Index>(matrix.cols(), 1)));
-}
-
-/// Replaces predictors by residuals; returns the loss.
-double to_residual(const Likelihood& likelihood, Matrix<double>& u, const Execution& execution) {
-  return parallel_sum<double>(blocks_of(u), execution, [&](Index first, Index count) {
-    return likelihood.residual(first, count, u.row(first));
-  });
-}
 
 /// The likelihood's curvature at predictors u, as it keeps it for products with its Hessian.
 Matrix<double> curvature_at(const Likelihood& likelihood, const Matrix<double>& u, const Execution& execution) {
@@ -77,7 +68,7 @@ std::unique_ptr<Likelihood> masked(const CrossValidation& cv, Index fold, bool h
     rows.push_back(i);
     factors.push_back((cv.folds().of_row[static_cast<std::size_t>(i)] == fold) == held_out ? 1.0 : 0.0);
   }
-  return cv.likelihood().subset(rows, factors);
+  return (held_out ? cv.held_out() : cv.likelihood()).subset(rows, factors);
 }
 
 /// Adds how a fit or a system went to the outcome of its fold.
@@ -202,9 +193,16 @@ Report FoldFits<T>::report(FoldOutcome& outcome, const Execution& execution) con
 }
 
 template <class T>
+void FoldFits<T>::write(Index fold, const Matrix<double>& u) const {
+  if (predictors_ == nullptr) return;
+  for (const Index i : cv_.folds().held_out(fold)) std::copy(u.row(i), u.row(i) + classes_, predictors_->row(i));
+}
+
+template <class T>
 void FoldFits<T>::merge(const FoldOutcome& outcome) {
   out_.value += outcome.value;
   out_.plain_value += outcome.plain_value;
+  out_.temperature_gradient += outcome.temperature_gradient;
   out_.gap = std::isfinite(outcome.gap) ? std::max(out_.gap, outcome.gap) : outcome.gap;
   out_.adjoint_gap =
       std::isfinite(outcome.adjoint_gap) ? std::max(out_.adjoint_gap, outcome.adjoint_gap) : outcome.adjoint_gap;
@@ -316,7 +314,10 @@ void FoldFits<T>::fit_and_solve(AnySpace& space, Problem& problem, Index fold, c
   const Likelihood& trained = *problem.likelihood;
   fit(space, problem, fit_before, outcome, execution);
   Matrix<double> c = space.predictors();
-  outcome.plain_value = to_residual(*masked(cv_, fold, true), c, execution);
+  write(fold, c);
+  const auto held_out = masked(cv_, fold, true);
+  const TemperedLoss loss{*held_out, cv_.scores(), settings_.temperature};
+  outcome.plain_value = loss.residual(c, outcome.temperature_gradient, execution);
   outcome.value = outcome.plain_value;
   if (!settings_.gradient) return;
   Matrix<double> residual = space.predictors();
@@ -394,7 +395,8 @@ template <class T>
 void FoldFits<T>::shuffled(Index fold) {
   const FoldRows<T> rows = operators_of(fold);
   const auto trained = cv_.likelihood().subset(rows.in, std::vector<double>(rows.in.size(), 1.0));
-  const auto held_out = cv_.likelihood().subset(rows.held_out, std::vector<double>(rows.held_out.size(), 1.0));
+  const auto held_out = cv_.held_out().subset(rows.held_out, std::vector<double>(rows.held_out.size(), 1.0));
+  const TemperedLoss loss{*held_out, cv_.scores(), settings_.temperature};
   const auto count_in = static_cast<Index>(rows.in.size());
   const Problem whole = make_problem(*prior_.coupling, 1);
   Problem problem = whole;
@@ -408,8 +410,9 @@ void FoldFits<T>::shuffled(Index fold) {
   Matrix<double> alpha(rows_, classes_);
   put_rows(as_matrix(outcome.fit, count_in, classes_), rows.places_in, alpha);
   const Matrix<double> u_out = rows_of(product(whole, rows.whole, alpha, outcome), rows.places_out);
+  if (predictors_ != nullptr) put_rows(u_out, rows.held_out, *predictors_);
   Matrix<double> residual_out = u_out;
-  outcome.plain_value = to_residual(*held_out, residual_out, execution_);
+  outcome.plain_value = loss.residual(residual_out, outcome.temperature_gradient, execution_);
   outcome.value = outcome.plain_value;
   if (settings_.gradient) {
     Matrix<double> f(rows_, classes_);
@@ -460,7 +463,9 @@ void FoldFits<T>::exact(Index fold) {
     outcome.fit = point_of(space);
   }
   Matrix<double> c = space.predictors();
-  outcome.plain_value = to_residual(*held_out, c, execution_);
+  write(fold, c);
+  const TemperedLoss loss{*held_out, cv_.scores(), settings_.temperature};
+  outcome.plain_value = loss.residual(c, outcome.temperature_gradient, execution_);
   outcome.value = outcome.plain_value;
   if (settings_.gradient) {
     Matrix<double> residual = space.predictors();

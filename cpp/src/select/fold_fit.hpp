@@ -34,6 +34,7 @@ struct FoldOutcome {
   Buffer<double> alpha, f;  ///< coefficients for the gradient; empty: the points serve
   double value = 0.0;
   double plain_value = 0.0;
+  double temperature_gradient = 0.0;
   double gap = 0.0;
   double adjoint_gap = 0.0;
   bool converged = true;
@@ -73,6 +74,9 @@ class FoldFits {
   /// One fold on all rows, by Cholesky factors.
   void exact(Index fold);
 
+  /// Where predictors of held-out rows are written to; null for nowhere.
+  void write_predictors(Matrix<double>* predictors) { predictors_ = predictors; }
+
   /// Memory of the vectors of one fold.
   double bytes() const;
 
@@ -97,6 +101,9 @@ class FoldFits {
   void fit_and_solve(AnySpace& space, Problem& problem, Index fold, const Buffer<double>& fit_before,
                      Buffer<double> adjoint_before, FoldOutcome& outcome, const Execution& execution) const;
 
+  /// Predictors of rows that a fold holds out, among others.
+  void write(Index fold, const Matrix<double>& u) const;
+
   /// Adds a fold to the criterion, all but its gradient.
   void merge(const FoldOutcome& outcome);
 
@@ -109,6 +116,7 @@ class FoldFits {
   Criterion& out_;
   Execution execution_;
   Index rows_, classes_;
+  Matrix<double>* predictors_ = nullptr;
 };
 
 }  // namespace taxolearn

@@ -31,6 +31,7 @@ class Link(enum.Enum):
     softmax = 0
     logistic = 1
     none = 2
+    one_of = 3
 
 class Output(enum.Enum):
     predictor = 0
@@ -142,6 +143,8 @@ class CriterionSettings:
     adjoint_tol: float
     max_iter: int
     kernel_gradient: bool
+    temperature: float
+    learn_temperature: bool
     method: Method
     strategy: Strategy
     precision: Precision
@@ -250,6 +253,7 @@ def predict_linear(
     weights: npt.NDArray[np.float32] | _Floats,
     intercepts: _Floats,
     link: Link,
+    temperature: float = 1.0,
     output: Output,
     n_threads: int = 1,
 ) -> _Floats: ...
@@ -265,6 +269,7 @@ def predict_kernels(
     coupling: Coupling | None = None,
     intercepts: _Floats,
     link: Link,
+    temperature: float = 1.0,
     output: Output,
     n_threads: int = 1,
 ) -> _Floats: ...
@@ -274,6 +279,10 @@ class Criterion:
     def value(self) -> float: ...
     @property
     def plain_value(self) -> float: ...
+    @property
+    def temperature(self) -> float: ...
+    @property
+    def temperature_gradient(self) -> float: ...
     @property
     def kernel_gradient(self) -> list[_Floats]: ...
     @property
@@ -318,6 +327,7 @@ class CrossValidation:
         likelihood: Likelihood,
         fold_of: npt.NDArray[np.int32] | list[int],
         n_folds: int,
+        held_out: Likelihood | None = None,
         n_threads: int = 1,
     ) -> None: ...
     def evaluate(

@@ -170,7 +170,9 @@ def extend_functions(model: Any, functions: ClassFunctions, new: Any) -> tuple[C
     place[np.argsort(old.classes, kind="stable")] = np.arange(old.n_classes)
     is_class = anchors >= old.n_inner
     intercept = np.zeros(len(anchors))
-    intercept[is_class] = functions.intercept[place[anchors[is_class] - old.n_inner]] - np.log(crowd[is_class])
+    # Probabilities come from predictors divided by the temperature.
+    shared = model.hyperparameters_.temperature * np.log(crowd[is_class])
+    intercept[is_class] = functions.intercept[place[anchors[is_class] - old.n_inner]] - shared
     if isinstance(functions, KernelFunctions) and functions.kernel_of:
         return _extend_nodes(functions, old, new, order, intercept), new.classes[order]
     inner, which = np.unique(anchors[~is_class], return_inverse=True)

@@ -3,10 +3,12 @@
 import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,15 +22,18 @@ from taxolearn.fitting.fit import Problem, as_solver, chosen_space, fit_function
 from taxolearn.fitting.functions import ClassFunctions, LinearFunctions
 from taxolearn.fitting.warm_start import SolverPoint, transfer
 from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
+from taxolearn.kernels.base import with_params
 from taxolearn.progress import fit_progress, round_progress
 from taxolearn.targets import as_labels, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import as_tuning
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.learn import Learned, learn_hyperparameters
-from taxolearn.validation import check_inputs, check_number, check_threads
+from taxolearn.validation import check_choice, check_inputs, check_number, check_threads
 
 __all__ = ["KernelLogisticClassifier", "class_functions", "set_class_functions"]
+
+_LINKS = {"softmax": "softmax", "independent": "one_of"}  # losses, and how their predictors become probabilities
 
 
 class KernelLogisticClassifier(TaxonomyClassifier):
@@ -38,7 +43,9 @@ class KernelLogisticClassifier(TaxonomyClassifier):
     ``u_c(x) = f_c(x) + b_c`` have a Gaussian process prior: ``f_c`` with the kernel's covariance and the intercepts
     ``b_c`` with variance ``intercept_variance``. All classes are fitted together, so probabilities are those of one
     model. The fit stops when the duality gap, which bounds the distance to the minimum, is proven to be small (Seeger,
-    JMLR 9, 2008).
+    JMLR 9, 2008). Probabilities are those of ``softmax(u(x) / temperature)``. With ``loss="independent"`` each class
+    has a logistic loss of its own against all others, and probabilities are proportional to
+    ``sigmoid(u(x)) ** (1 / temperature)``.
 
     With a ``taxonomy`` the functions of related classes go together: ``f_c`` is the sum of independent functions of
     the nodes on the path from the root to the class, each with the kernel's covariance times the variance of its
@@ -61,6 +68,8 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         classes. ``PerClass``, and under a tree ``PerNode`` and ``PerGroup``, give kernels of their own; so does a
         mapping from labels (or names of nodes or groups) to kernels or, for flat models, a list in the order of
         ``classes_``.
+    loss : {"softmax", "independent"}, default="softmax"
+        Of all classes together, or of each against the rest. Rows that allow several classes need "softmax".
     taxonomy : Taxonomy, default=None
         The tree of classes. All its leaves are classes of the model, seen in ``y`` or not.
     coupling : {"auto", "tree", "independent"}, Tree, Independent or LearnedCoupling, default="auto"
@@ -70,6 +79,10 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         A ``LearnedCoupling`` learns which classes go together.
     intercept_variance : float, default=1.0
         Prior variance of the intercepts; 0 leaves them out.
+    temperature : float, default=1.0
+        What divides predictors before they become probabilities: above 1 for less sure ones. ``tuning`` learns it. The
+        prior shrinks predictors, so that probabilities of a well regularized fit are not sure enough; without a
+        temperature only variances far too large would mend that.
     tuning : "cv", CrossValidation or None, default="cv"
         "cv" learns the parameters of the kernels that are not fixed, the variances of groups of nodes and
         ``intercept_variance`` on the training data before the model is fitted to all of it. ``CrossValidation`` says
@@ -152,9 +165,11 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         self,
         kernel: Any = "linear",
         *,
+        loss: str = "softmax",
         taxonomy: Taxonomy | None = None,
         coupling: Any = "auto",
         intercept_variance: float = 1.0,
+        temperature: float = 1.0,
         tuning: Any = "cv",
         labels: Any = "below",
         class_weight: Mapping[Any, float] | str | None = None,
@@ -167,9 +182,11 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
+        self.loss = loss
         self.taxonomy = taxonomy
         self.coupling = coupling
         self.intercept_variance = intercept_variance
+        self.temperature = temperature
         self.tuning = tuning
         self.labels = labels
         self.class_weight = class_weight
@@ -217,6 +234,8 @@ class KernelLogisticClassifier(TaxonomyClassifier):
             raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(self.taxonomy).__name__}")
         solver, tuning, labels = as_solver(self.solver), as_tuning(self.tuning), as_labels(self.labels)
         intercept_variance = check_number("intercept_variance", self.intercept_variance, least=0)
+        temperature = check_number("temperature", self.temperature, least=0, strict=True)
+        check_choice("loss", self.loss, tuple(_LINKS))
         tol = check_number("tol", self.tol, least=0, strict=True)
         max_iter = check_number("max_iter", self.max_iter, least=0, integer=True)
         n_threads = check_threads(self.n_threads)
@@ -228,6 +247,11 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         # A stand-in of the same length lets scikit-learn check the rest.
         X, y = check_inputs(self, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
         targets = label_targets(y, self.taxonomy, labels.inner) if targets is None else targets
+        if self.loss != "softmax" and (targets.allowed is not None or targets.soft is not None):
+            raise ValueError(
+                f"y has rows without just one class (a set, an inner node, nothing, probabilities); loss={self.loss!r} "
+                'cannot use them: leave them out, or choose loss="softmax"'
+            )
         if alike := targets.exchangeable():
             warnings.warn(undecided(alike), UserWarning, stacklevel=2)
         taxonomy, classes = targets.taxonomy, targets.classes
@@ -239,6 +263,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
             coupling = make_coupling(taxonomy, self.coupling, in_core_order)
             class_kernels = assign_kernels(start_kernels(self.kernel, X), taxonomy, in_core_order, coupling)
             hyperparameters = Hyperparameters.of(class_kernels.described, intercept_variance, coupling, targets.order)
+            hyperparameters = replace(hyperparameters, temperature=temperature)
         else:
             earlier = getattr(self, "_learned", None) if self.warm_start else None
             learned = learn_hyperparameters(self, tuning, X, targets, sample_weight, earlier=earlier, verbose=verbose)
@@ -247,7 +272,15 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         is_tree = class_kernels.coupling.parents is not None
         names = taxonomy.names[1:] if is_tree and taxonomy is not None else in_core_order.tolist()
         problem = Problem(
-            X, targets.first(), weights, class_kernels, intercept_variance, targets.order, classes, list(names)
+            X,
+            targets.first(),
+            weights,
+            class_kernels,
+            intercept_variance,
+            targets.order,
+            classes,
+            list(names),
+            self.loss,
         )
         start = self._start(classes, X.shape[1]) if self.warm_start else None
         point = self._point(problem, settings, products) if self.warm_start else None
@@ -281,6 +314,46 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         for message in unconverged(self):
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
+
+    def tuned(self, X: Any, y: Any, sample_weight: Any = None, folds: Any = None) -> "KernelLogisticClassifier":
+        """Learn the hyperparameters only: an unfitted copy that has them as its arguments, and ``tuning=None``.
+
+        With ``tuning=None`` to begin with, there is nothing to learn.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``; labels that allow several classes have no part in it.
+        folds : as in CrossValidation, optional
+            In place of those of ``tuning``.
+        """
+        if self.tuning is None:
+            return clone(self)  # type: ignore[no-any-return]
+        tuning = clone(as_tuning(self.tuning))
+        if folds is not None:
+            tuning.folds = folds
+        labels = as_labels(self.labels)
+        targets = read_targets(y, self.taxonomy, labels.inner)
+        scratch = clone(self)
+        X, y = check_inputs(scratch, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
+        targets = label_targets(y, self.taxonomy, labels.inner) if targets is None else targets
+        found = learn_hyperparameters(
+            scratch, tuning, X, targets, sample_weight, earlier=None, verbose=int(self.verbose)
+        )
+        table = found.hyperparameters
+        out: KernelLogisticClassifier = clone(self)
+        out.set_params(
+            kernel=table.kernels or table.kernel,
+            intercept_variance=table.intercept_variance,
+            temperature=table.temperature,
+            tuning=None,
+        )
+        if table.loadings is not None:
+            raise ValueError("tuned cannot hand on what a LearnedCoupling has learned; fit the model instead")
+        if table.variances:
+            coupling = as_coupling(self.coupling, self.taxonomy)
+            out.coupling = with_params(coupling, {"variances": np.array(list(table.variances.values()))}, "coupling")
+        return out
 
     @property
     def coupling_(self) -> ClassFactors:
@@ -322,6 +395,8 @@ class KernelLogisticClassifier(TaxonomyClassifier):
             ``Taxonomy.from_edges([*model.taxonomy_.to_edges(), ("animal", "animal/otter")])``.
         """
         check_is_fitted(self)
+        if self.loss != "softmax":
+            raise ValueError(f'with_taxonomy needs loss="softmax", got {self.loss!r}: fit again with the larger tree')
         functions, classes = extend_functions(self, class_functions(self), taxonomy)
         grown = copy.copy(self)
         grown.classes_ = classes
@@ -344,9 +419,10 @@ def set_class_functions(model: Any, functions: ClassFunctions) -> None:
 
 def class_functions(model: Any) -> ClassFunctions:
     """Collect the functions of a fitted model from its attributes, which users may have changed."""
+    link, temperature = _LINKS[model.loss], model.hyperparameters_.temperature
     if hasattr(model, "coef_"):
-        return LinearFunctions(model.coef_, model.intercept_)
-    functions: ClassFunctions = model._kernel_functions.with_intercept(model.intercept_)
+        return LinearFunctions(model.coef_, model.intercept_, link, temperature)
+    functions: ClassFunctions = model._kernel_functions.with_intercept(model.intercept_).with_link(link, temperature)
     return functions
 
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, class_functions, set_class_functions
 from taxolearn.features.tables import TableFeatures
-from taxolearn.files.format import ContentError, NotStorableError, Packer, Unpacker, expect
+from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgrade_name, upgrade_parameters
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult
@@ -26,30 +26,61 @@ from taxolearn.tuning.search import Evaluation, LearningResult
 
 __all__ = [
     "TRANSFORMERS",
+    "describe_classifier",
     "pack_classifier",
+    "pack_common",
     "pack_transformer",
     "unpack_classifier",
-    "unpack_hyperparameters",
+    "unpack_common",
     "unpack_transformer",
 ]
 
-_RESULT_COLUMNS = ("value", "converged", "gap", "products", "seconds", "tolerance")
+_RESULT_COLUMNS = ("value", "converged", "gap", "products", "seconds", "tolerance", "temperature")
 _NUMBER = (int, float, str, bool)
 
 
 # -- Classifiers ------------------------------------------------------------------------------------------------------
 
 
-def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any) -> Any:
-    """Parameters and what was fitted; weights and coefficients in the given type."""
+def pack_common(model: Any, packer: Packer) -> dict[str, Any]:
+    """What all classifiers have: parameters, classes, tree and features."""
+    parameters = {}
+    for name, value in model.get_params(deep=False).items():
+        with suppress(NotStorableError):  # such as splitters and paths: they are for the fit alone
+            parameters[name] = packer.value(value)
     names = getattr(model, "feature_names_in_", None)
     return {
-        "parameters": _pack_parameters(model, packer),
+        "parameters": parameters,
         "classes": packer.labels(model.classes_),
         "taxonomy": packer.taxonomy(model.taxonomy_),
-        "hyperparameters": packer.value(model.hyperparameters_.to_dict()),
         "features": int(model.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
+    }
+
+
+def unpack_common(model: Any, entry: Any, unpacker: Unpacker, version: int) -> None:
+    """Set what ``pack_common`` stored."""
+    known = model.get_params(deep=False)
+    parameters = {name: unpacker.value(value) for name, value in expect(entry["parameters"], dict).items()}
+    if version == 1:
+        parameters = upgrade_parameters(parameters)
+    model.set_params(**{name: value for name, value in parameters.items() if name in known})
+    model.classes_ = unpacker.labels(entry["classes"])
+    model.taxonomy_ = tree = unpacker.taxonomy(entry["taxonomy"])
+    if tree is not None and not np.array_equal(np.sort(tree.classes), model.classes_):
+        raise ContentError("its classes are not the leaves of its tree")
+    model.n_features_in_ = expect(entry["features"], int)
+    if entry["feature_names"] is not None:
+        names = [expect(name, str) for name in expect(entry["feature_names"], list)]
+        if len(names) != model.n_features_in_:
+            raise ContentError("it has another number of features than names of features")
+        model.feature_names_in_ = np.array(names, dtype=object)
+
+
+def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any) -> dict[str, Any]:
+    """Parameters and what was fitted; weights and coefficients in the given type."""
+    return pack_common(model, packer) | {
+        "hyperparameters": packer.value(model.hyperparameters_.to_dict()),
         "fit": packer.value(asdict(model.result_)),
         "learning": None if model.cv_result_ is None else _pack_learning(model.cv_result_, packer),
         "expectation": None if model.em_result_ is None else packer.value(asdict(model.em_result_)),
@@ -60,21 +91,8 @@ def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any)
 def unpack_classifier(entry: Any, unpacker: Unpacker, version: int) -> KernelLogisticClassifier:
     """The classifier, ready to predict."""
     model = KernelLogisticClassifier()
-    known = model.get_params(deep=False)
-    parameters = {name: unpacker.value(value) for name, value in expect(entry["parameters"], dict).items()}
-    if version == 1:
-        parameters = upgrade_parameters(parameters)
-    model.set_params(**{name: value for name, value in parameters.items() if name in known})
-    model.classes_ = unpacker.labels(entry["classes"])
-    model.taxonomy_ = unpacker.taxonomy(entry["taxonomy"])
-    model.hyperparameters_ = unpack_hyperparameters(entry, unpacker, version)
-    model.n_features_in_ = expect(entry["features"], int)
-    if entry["feature_names"] is not None:
-        model.feature_names_in_ = np.array(
-            [expect(name, str) for name in expect(entry["feature_names"], list)], dtype=object
-        )
-        if len(model.feature_names_in_) != model.n_features_in_:
-            raise ContentError("it has another number of features than names of features")
+    unpack_common(model, entry, unpacker, version)
+    model.hyperparameters_ = _unpack_hyperparameters(entry, unpacker, version)
     fit = expect(unpacker.value(entry["fit"]), dict)
     fit = upgrade_fit(fit) if version == 1 else fit
     model.result_ = FitResult(**fit | {"ranks": tuple(fit["ranks"])})
@@ -82,7 +100,6 @@ def unpack_classifier(entry: Any, unpacker: Unpacker, version: int) -> KernelLog
     rounds = entry.get("expectation")  # files of before have none
     model.em_result_ = None if rounds is None else ExpectationResult(**expect(unpacker.value(rounds), dict))
     model.n_iter_ = expect(model.result_.iterations, int)
-    _check_tree(model)
     functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))
     if functions.n_features != model.n_features_in_:
         raise ContentError("it has another number of features than weights")
@@ -90,27 +107,20 @@ def unpack_classifier(entry: Any, unpacker: Unpacker, version: int) -> KernelLog
     return model
 
 
-def unpack_hyperparameters(entry: Any, unpacker: Unpacker, version: int) -> Hyperparameters:
-    """Those of the fitted model."""
+def describe_classifier(entry: Any, unpacker: Unpacker, version: int) -> dict[str, Any]:
+    """What ``read_report`` says about the functions, the hyperparameters and the fit of a stored classifier."""
+    return {
+        "functions": expect(entry["functions"]["kind"], str),
+        "hyperparameters": _unpack_hyperparameters(entry, unpacker, version).to_dict(),
+        "fit": {name: value for name, value in entry["fit"]["mapping"] if name != "timings"},
+    }
+
+
+def _unpack_hyperparameters(entry: Any, unpacker: Unpacker, version: int) -> Hyperparameters:
     fields: dict[str, Any] = {"kernel": None} | expect(unpacker.value(entry["hyperparameters"]), dict)
     if version == 1:
         fields = upgrade_hyperparameters(fields)
     return Hyperparameters(**fields)
-
-
-def _pack_parameters(model: KernelLogisticClassifier, packer: Packer) -> dict[str, Any]:
-    """Those that can be stored; others, such as splitters and paths, are for the fit alone."""
-    out = {}
-    for name, value in model.get_params(deep=False).items():
-        with suppress(NotStorableError):
-            out[name] = packer.value(value)
-    return out
-
-
-def _check_tree(model: KernelLogisticClassifier) -> None:
-    tree = model.taxonomy_
-    if tree is not None and not np.array_equal(np.sort(tree.classes), model.classes_):
-        raise ContentError("its classes are not the leaves of its tree")
 
 
 def _pack_learning(result: LearningResult, packer: Packer) -> Any:
@@ -143,9 +153,13 @@ def _unpack_learning(entry: Any, unpacker: Unpacker, version: int) -> LearningRe
         names = tuple(map(upgrade_name, names))
     thetas = unpacker.array(entry["thetas"], None, len(names))
     gradients = unpacker.array(entry["gradients"], *thetas.shape)
-    columns = unpacker.array(entry["columns"], len(thetas), len(_RESULT_COLUMNS))
+    columns = unpacker.array(entry["columns"], len(thetas), None)
+    if columns.shape[1] == len(_RESULT_COLUMNS) - 1:  # files of before there were temperatures
+        columns = np.column_stack([columns, np.ones(len(columns))])
+    if columns.shape[1] != len(_RESULT_COLUMNS):
+        raise ContentError("its record of learning is wrong")
     evaluations = []
-    for theta, gradient, (value, converged, gap, products, seconds, tolerance) in zip(
+    for theta, gradient, (value, converged, gap, products, seconds, tolerance, temperature) in zip(
         thetas, gradients, columns.tolist(), strict=True
     ):
         evaluations.append(
@@ -158,6 +172,7 @@ def _unpack_learning(entry: Any, unpacker: Unpacker, version: int) -> LearningRe
                 products=int(products),
                 seconds=seconds,
                 tolerance=tolerance,
+                temperature=temperature,
             )
         )
     best, is_log = entry["best"], entry.get("is_log")

@@ -5,24 +5,21 @@ and mapped into memory when it is loaded, so that large models are ready at once
 """
 
 import os
+from collections.abc import Callable
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
-from taxolearn.files.estimators import (
-    pack_classifier,
-    pack_transformer,
-    unpack_classifier,
-    unpack_hyperparameters,
-    unpack_transformer,
-)
-from taxolearn.files.format import (
+from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
+from taxolearn.estimators.pool import PoolClassifier
+from taxolearn.estimators.top_down import TopDownClassifier
+from taxolearn.files.container import (
     Container,
     ContentError,
     NotStorableError,
@@ -32,6 +29,22 @@ from taxolearn.files.format import (
     read_container,
     write_container,
 )
+from taxolearn.files.estimators import (
+    describe_classifier,
+    pack_classifier,
+    pack_transformer,
+    unpack_classifier,
+    unpack_transformer,
+)
+from taxolearn.files.pools import (
+    describe_naive_bayes,
+    describe_pool,
+    pack_naive_bayes,
+    pack_pool,
+    unpack_naive_bayes,
+    unpack_pool,
+)
+from taxolearn.files.top_down import describe_top_down, pack_top_down, unpack_top_down
 from taxolearn.validation import check_choice
 
 __all__ = ["DTYPES", "load", "read_report", "save"]
@@ -46,7 +59,8 @@ def save(
 
     Parameters
     ----------
-    model : KernelLogisticClassifier, or Pipeline that ends in one
+    model : classifier of this package, or Pipeline that ends in one
+        A pool may hold classifiers of this package only.
         The steps of a pipeline may be the vectorizers and scalers of scikit-learn, as long as they hold no Python
         functions.
     path : str or path
@@ -75,16 +89,15 @@ def save(
     classifier = model
     if isinstance(model, Pipeline):
         *steps, (last, classifier) = model.steps
-    if not isinstance(classifier, KernelLogisticClassifier):
+    if _kind_of(classifier) is None:
         raise TypeError(
-            "save: model must be a KernelLogisticClassifier or a Pipeline that ends in one, got "
-            f"{type(classifier).__name__}"
+            f"save: model must be a {_known_kinds()}, or a Pipeline that ends in one, got {type(classifier).__name__}"
         )
     check_is_fitted(classifier)
     packer = Packer()
     try:
         content = {
-            "classifier": pack_classifier(classifier, packer, DTYPES[dtype]),
+            "classifier": _pack_model(classifier, packer, DTYPES[dtype]),
             "name": last if isinstance(model, Pipeline) else None,
             "steps": [[name, pack_transformer(step, packer)] for name, step in steps],
             "report": report,
@@ -115,7 +128,7 @@ def load(path: str | PathLike[str], *, check: bool = True) -> Any:
 
     Returns
     -------
-    model : KernelLogisticClassifier or Pipeline
+    model : classifier or Pipeline
         As it was saved. Parameters that only matter for fitting and cannot be stored, such as splitters and paths of
         checkpoints, have their defaults.
 
@@ -131,7 +144,7 @@ def load(path: str | PathLike[str], *, check: bool = True) -> Any:
     try:
         content = expect(container.content, dict)
         unpacker = Unpacker(container.arrays, content["taxonomies"])
-        classifier = unpack_classifier(expect(content["classifier"], dict), unpacker, container.version)
+        classifier = _unpack_model(expect(content["classifier"], dict), unpacker, container.version)
         steps = [
             (expect(name, str), unpack_transformer(expect(step, dict), unpacker))
             for name, step in expect(content["steps"], list)
@@ -168,14 +181,75 @@ def read_report(path: str | PathLike[str]) -> dict[str, Any]:
             "steps": [step["kind"] for _, step in content["steps"]],
             "classes": len(classifier["classes"]["values"]),
             "features": expect(classifier["features"], int),
-            "functions": expect(classifier["functions"]["kind"], str),
-            "hyperparameters": unpack_hyperparameters(classifier, unpacker, container.version).to_dict(),
-            "fit": {name: value for name, value in classifier["fit"]["mapping"] if name != "timings"},
+            **_read_kind(classifier).describe(classifier, unpacker, container.version),
             "arrays": {name: (array.shape, str(array.dtype)) for name, array in container.arrays.items()},
             "report": content["report"],
         }
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise _unusable(source, f"its content is inconsistent ({error})") from error
+
+
+# -- Kinds of classifiers ---------------------------------------------------------------------------------------------
+
+
+def _pack_model(model: Any, packer: Packer, dtype: Any) -> dict[str, Any]:
+    kind = _kind_of(model)
+    if kind is None:
+        raise NotStorableError(
+            f"a {type(model).__name__}, which a model file cannot hold; it can hold a {_known_kinds()}"
+        )
+    name = {} if kind.name is None else {"kind": kind.name}
+    return name | kind.pack(model, packer, dtype)
+
+
+def _unpack_model(entry: Any, unpacker: Unpacker, version: int) -> Any:
+    return _read_kind(entry).unpack(entry, unpacker, version)
+
+
+def _pack_pool(model: Any, packer: Packer, dtype: Any) -> dict[str, Any]:
+    return pack_pool(model, packer, dtype, _pack_model)
+
+
+def _unpack_pool(entry: Any, unpacker: Unpacker, version: int) -> Any:
+    return unpack_pool(entry, unpacker, version, _unpack_model)
+
+
+class _Kind(NamedTuple):
+    """How classifiers of a class are stored; files of kernel logistic regression name no kind."""
+
+    estimator: type[Any]
+    name: str | None
+    pack: Callable[[Any, Packer, Any], dict[str, Any]]
+    unpack: Callable[[Any, Unpacker, int], Any]
+    describe: Callable[[Any, Unpacker, int], dict[str, Any]]
+
+
+_KINDS = (
+    _Kind(KernelLogisticClassifier, None, pack_classifier, unpack_classifier, describe_classifier),
+    _Kind(TopDownClassifier, "top-down", pack_top_down, unpack_top_down, describe_top_down),
+    _Kind(NaiveBayesClassifier, "naive Bayes", pack_naive_bayes, unpack_naive_bayes, describe_naive_bayes),
+    _Kind(PoolClassifier, "pool", _pack_pool, _unpack_pool, describe_pool),
+)
+
+
+def _kind_of(model: Any) -> _Kind | None:
+    return next((kind for kind in _KINDS if isinstance(model, kind.estimator)), None)
+
+
+def _read_kind(entry: Any) -> _Kind:
+    name = entry.get("kind")
+    for kind in _KINDS:
+        if kind.name == name:
+            return kind
+    raise ContentError(f"it has a classifier of the unknown kind {name!r}; a newer release may know it")
+
+
+def _known_kinds() -> str:
+    *first, last = (kind.estimator.__name__ for kind in _KINDS)
+    return f"{', '.join(first)} or {last}"
+
+
+# -- Paths ------------------------------------------------------------------------------------------------------------
 
 
 def _read(path: Path, check: bool) -> Container:

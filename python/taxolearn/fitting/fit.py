@@ -21,7 +21,17 @@ from taxolearn.kernels.precomputed import Precomputed
 from taxolearn.progress import ProgressCallback
 from taxolearn.validation import check_choice, check_number
 
-__all__ = ["Fit", "FitResult", "Problem", "Solver", "as_solver", "chosen_space", "fit_functions", "kernel_values"]
+__all__ = [
+    "Fit",
+    "FitResult",
+    "Problem",
+    "Solver",
+    "as_solver",
+    "chosen_space",
+    "fit_functions",
+    "kernel_values",
+    "make_likelihood",
+]
 
 Floats = npt.NDArray[np.float64]
 # The losses that a model may have: their likelihood in the core, and the link from predictors to probabilities.
@@ -38,6 +48,12 @@ _UNITS = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 _SHARE = 0.5  # of the machine's memory, where nothing is said
 _UNKNOWN = 4e9  # bytes, where the machine says nothing
 _GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def make_likelihood(loss: str, targets: Any, n_classes: int, sample_weight: Floats | None) -> _core.Likelihood:
+    """The loss of that name, of all rows; classes are in the core's order."""
+    make, _ = _LOSSES[loss]
+    return make(targets, n_classes, sample_weight)
 
 
 @dataclass(frozen=True)
@@ -63,8 +79,7 @@ class Problem:
 
     def likelihood(self) -> _core.Likelihood:
         """The loss of all rows."""
-        make, _ = _LOSSES[self.loss]
-        return make(self.targets, self.n_classes, self.sample_weight)
+        return make_likelihood(self.loss, self.targets, self.n_classes, self.sample_weight)
 
     @property
     def link(self) -> str:

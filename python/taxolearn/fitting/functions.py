@@ -35,6 +35,9 @@ class ClassFunctions(Protocol):
 
     def with_intercept(self, intercept: Floats) -> "ClassFunctions": ...
 
+    def with_link(self, link: str, temperature: float) -> "ClassFunctions":
+        """The same functions, from which probabilities come in another way."""
+
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         """Predictors of checked inputs, probabilities ("probability") or their logarithms ("log_probability")."""
 
@@ -49,6 +52,7 @@ class LinearFunctions:
     coef: Any
     intercept: Floats
     link: str = "softmax"
+    temperature: float = 1.0
 
     @property
     def n_features(self) -> int:
@@ -61,6 +65,9 @@ class LinearFunctions:
     def with_intercept(self, intercept: Floats) -> "LinearFunctions":
         return replace(self, intercept=intercept)
 
+    def with_link(self, link: str, temperature: float) -> "LinearFunctions":
+        return replace(self, link=link, temperature=temperature)
+
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         if sp.issparse(self.coef):
             rows = gen_batches(X.shape[0], max(1, _BATCH // len(self.intercept)))
@@ -70,6 +77,7 @@ class LinearFunctions:
             weights=np.ascontiguousarray(self.coef.T),
             intercepts=self.intercept,
             link=_core.Link[self.link],
+            temperature=self.temperature,
             output=_core.Output[output],
             n_threads=n_threads,
         )
@@ -80,10 +88,11 @@ class LinearFunctions:
         if output == "predictor":
             return u
         out: Floats
-        if self.link == "softmax":
-            out = (softmax if output == "probability" else log_softmax)(u, axis=1)
+        scores = (log_expit(u) if self.link == "one_of" else u) / self.temperature
+        if self.link == "logistic":
+            out = (expit if output == "probability" else log_expit)(scores)
         else:
-            out = (expit if output == "probability" else log_expit)(u)
+            out = (softmax if output == "probability" else log_softmax)(scores, axis=1)
         return out
 
 
@@ -126,6 +135,7 @@ class KernelFunctions:
     intercept: Floats
     order: npt.NDArray[np.intp]
     link: str = "softmax"
+    temperature: float = 1.0
 
     @property
     def n_features(self) -> int:
@@ -133,6 +143,9 @@ class KernelFunctions:
 
     def with_intercept(self, intercept: Floats) -> "KernelFunctions":
         return replace(self, intercept=intercept)
+
+    def with_link(self, link: str, temperature: float) -> "KernelFunctions":
+        return replace(self, link=link, temperature=temperature)
 
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         intercept = self.intercept
@@ -150,6 +163,7 @@ class KernelFunctions:
             coupling=self.coupling.to_core() if self.kernel_of else None,
             intercepts=intercept,
             link=_core.Link[self.link],
+            temperature=self.temperature,
             output=_core.Output[output],
             n_threads=n_threads,
         )
@@ -163,6 +177,7 @@ class MatrixFunctions:
     expansions: list[Expansion]
     intercept: Floats
     link: str = "softmax"
+    temperature: float = 1.0
 
     @property
     def n_features(self) -> int:
@@ -172,13 +187,16 @@ class MatrixFunctions:
     def with_intercept(self, intercept: Floats) -> "MatrixFunctions":
         return replace(self, intercept=intercept)
 
+    def with_link(self, link: str, temperature: float) -> "MatrixFunctions":
+        return replace(self, link=link, temperature=temperature)
+
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         (expansion,) = self.expansions
         kernel, basis, coefficients = expansion.kernel, expansion.basis, expansion.coefficients
         if basis is None:
-            linear = LinearFunctions(kernel.split()[0] * coefficients.T, self.intercept, self.link)
+            linear = LinearFunctions(kernel.split()[0] * coefficients.T, self.intercept, self.link, self.temperature)
             return linear.output(X, output, n_threads)
-        linear = LinearFunctions(coefficients.T, self.intercept, self.link)
+        linear = LinearFunctions(coefficients.T, self.intercept, self.link, self.temperature)
         batches = gen_batches(X.shape[0], max(1, _BATCH // basis.shape[0]))
         parts = [linear.output(kernel(X[rows], basis, n_threads=n_threads), output, n_threads) for rows in batches]
         return np.concatenate(parts)

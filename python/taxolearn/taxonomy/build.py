@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.taxonomy.change import add_own_leaves
-from taxolearn.taxonomy.names import Integers, Name, Nodes, as_list, check_name, shown
+from taxolearn.taxonomy.lookup import Integers, Name, Nodes, as_list, check_name, shown
 
 Place: TypeAlias = Callable[[int], str]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.taxonomy.names import Integers, Name, Nodes
+from taxolearn.taxonomy.lookup import Integers, Name, Nodes
 
 if TYPE_CHECKING:
     from taxolearn.taxonomy.tree import Taxonomy

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from taxolearn.raw_files import read_text
 from taxolearn.taxonomy.build import nodes_from_edges, nodes_from_paths
-from taxolearn.taxonomy.names import Name, Nodes, shown
+from taxolearn.taxonomy.lookup import Name, Nodes, shown
 
 _NEWICK_SUFFIXES = (".nwk", ".newick", ".tre", ".nh")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from taxolearn.taxonomy.build import nodes_from_edges
-from taxolearn.taxonomy.names import Name, Nodes, shown
+from taxolearn.taxonomy.lookup import Name, Nodes, shown
 
 __all__ = ["nodes_from_networkx", "to_digraph"]
 

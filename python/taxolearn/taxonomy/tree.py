@@ -24,9 +24,10 @@ from taxolearn.taxonomy.build import (
     typed_classes,
 )
 from taxolearn.taxonomy.change import add_own_leaves, encoded_nodes, part_above, without_chains
+from taxolearn.taxonomy.clusters import nodes_from_clusters
 from taxolearn.taxonomy.drawing import plot_tree, text_of
 from taxolearn.taxonomy.files import read_nodes
-from taxolearn.taxonomy.names import (
+from taxolearn.taxonomy.lookup import (
     Integers,
     Name,
     Nodes,
@@ -46,7 +47,7 @@ class Taxonomy:
     """An immutable rooted tree whose leaves are the classes. Names in, names out.
 
     Most users call one of ``from_labels``, ``from_paths``, ``from_columns``, ``from_edges``, ``from_parents``,
-    ``from_networkx`` and ``from_file``.
+    ``from_networkx``, ``from_file`` and ``from_clusters``.
 
     Nodes are numbered in canonical order. One depth-first walk visits, at every inner node, its leaf children before
     its inner children; otherwise siblings keep the order in which they were given. The inner nodes come first, as the
@@ -245,6 +246,39 @@ class Taxonomy:
         JSON numbers are integers and strings, among them all keys, are strings.
         """
         return cls._of(read_nodes(path, format=format, encoding=encoding))
+
+    @classmethod
+    def from_clusters(cls, X: Any, y: Any, *, branching: int = 16, random_state: Any = 0) -> Taxonomy:
+        """From data, where there is no tree: classes whose rows are alike come together.
+
+        The means of the classes, by their directions, are divided by k-means into groups of equal size, these again,
+        and so on until a group has at most ``branching`` classes. Rows are best scaled to about the same length.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Inputs.
+        y : array or list of shape (n_samples,)
+            Labels, strings or integers, which become the leaves.
+        branching : int, default=16
+            Largest number of children of a node, at least 2.
+        random_state : int, RandomState instance or None, default=0
+            Of the first centres.
+
+        Examples
+        --------
+        >>> from taxolearn import Taxonomy
+        >>> X = [[1.0, 0.1], [0.1, 1.0], [0.9, 0.0], [0.0, 0.8]]
+        >>> print(Taxonomy.from_clusters(X, ["cat", "oak", "dog", "elm"], branching=2))
+        root
+        ├── cluster 1
+        │   ├── cat
+        │   └── dog
+        └── cluster 2
+            ├── elm
+            └── oak
+        """
+        return cls._of(nodes_from_clusters(X, y, branching=branching, random_state=random_state))
 
     @classmethod
     def _of(cls, nodes: Nodes, separator: str = "/") -> Taxonomy:

@@ -112,6 +112,7 @@ def record_type(m: int) -> np.dtype[Any]:
             ("products", np.int64),
             ("seconds", real),
             ("tolerance", real),
+            ("temperature", real),
         ]
     )
 

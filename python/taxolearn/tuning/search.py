@@ -52,6 +52,8 @@ class Evaluation:
         Time they took.
     tolerance : float
         The tolerance they were asked for; written by the learner.
+    temperature : float
+        That of the held-out rows: given, or the best one at ``theta``.
     """
 
     theta: Array
@@ -62,6 +64,7 @@ class Evaluation:
     products: int
     seconds: float
     tolerance: float = np.nan
+    temperature: float = 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +109,20 @@ class LearningResult:
     def theta(self) -> Array:
         """Logarithms of the best hyperparameters; without any evaluation, of the start values."""
         return self.start if self.best is None else self.evaluations[self.best].theta
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature that goes with the best hyperparameters; None without any evaluation."""
+        return None if self.best is None else self.evaluations[self.best].temperature
+
+    @property
+    def at_bounds(self) -> tuple[str, ...]:
+        """Names of the best hyperparameters that a bound keeps from going on."""
+        if self.best is None:
+            return ()
+        low, high = self.bounds.T
+        held = (self.theta <= low) | (self.theta >= high)
+        return tuple(name for name, at_bound, free in zip(self.names, held, low < high, strict=True) if at_bound & free)
 
     @property
     def values(self) -> Array:
@@ -172,10 +189,14 @@ class LearningResult:
             rows = [("mean log loss", *self.values[ends]), ("gradient", *self.gradient_norms[ends])]
             is_log = np.True_ if self.is_log is None else self.is_log
             shown = [np.where(is_log, np.exp(theta), theta) for theta in (self.start, self.theta)]
+            if self.temperature != 1.0:
+                rows.append(("temperature", *(self.evaluations[k].temperature for k in ends)))
             rows += zip(self.names, *shown, strict=True)
             lines += [f"{name:<32} {before:>12.6g} {after:>12.6g}" for name, before, after in rows[:12]]
             if len(rows) > 12:
                 lines.append(f"and {len(rows) - 12} parameters more")
+        if self.at_bounds:
+            lines.append(f"at a bound: {', '.join(self.at_bounds)}")
         return "\n".join(lines)
 
     def _column(self, name: str) -> Array:
@@ -465,8 +486,7 @@ class _Search:
         if found.gradient is not None:
             gradient[:] = found.gradient
         succeeded = bool(found.converged and np.isfinite(found.value) and np.isfinite(gradient).all())
-        effort = float(found.gap), int(found.products), float(found.seconds)
-        point = self._add(Evaluation(theta.copy(), float(found.value), gradient, succeeded, *effort, tolerance))
+        point = self._add(replace(found, gradient=gradient, converged=succeeded, tolerance=tolerance))
         if point is not None and point is self._best:
             self._objective.accept()
         self._save()

@@ -13,12 +13,12 @@
 
 namespace taxolearn {
 
-/// out (rows of X x C) = u(x) = weights^T x + intercepts, or the probabilities that the link makes of it, or their
-/// logarithms. All sums are in double precision.
+/// out (rows of X x C) = u(x) = weights^T x + intercepts, or the probabilities that the link makes of it at a
+/// temperature, or their logarithms. All sums are in double precision.
 void predict(const InputView& X, DenseView<const double> weights, const double* intercepts, Link link, Output output,
-             DenseView<double> out, const Execution& execution);
+             DenseView<double> out, const Execution& execution, double temperature = 1.0);
 void predict(const InputView& X, DenseView<const float> weights, const double* intercepts, Link link, Output output,
-             DenseView<double> out, const Execution& execution);
+             DenseView<double> out, const Execution& execution, double temperature = 1.0);
 
 /// A kernel expansion to predict with: the kernel, the inputs of its basis, and coefficients.
 struct Term {
@@ -31,6 +31,6 @@ struct Term {
 /// together are those of the columns of R, in the order of their kernels.
 void predict(const InputView& X, const std::vector<Term>& terms, const std::vector<Index>& kernel_of,
              const Coupling* coupling, const double* intercepts, Link link, Output output, DenseView<double> out,
-             const Execution& execution);
+             const Execution& execution, double temperature = 1.0);
 
 }  // namespace taxolearn

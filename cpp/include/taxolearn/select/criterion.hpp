@@ -8,6 +8,10 @@
 // R = alpha + r the residual of the fit, Psi - (K f) . R is off by a product of errors only. Neither the fits nor the
 // systems know how many parameters there are; a last pass over the kernel finds all derivatives at once.
 //
+// The loss of held-out rows is that of softmax(s / T) at a temperature T, which divides the scores s: predictors, or for
+// losses of independent outputs their logarithms of logistic probabilities. T can be learned: at every prior it is the
+// one of least Psi + (log T)^2 / 2, so that it takes no part in the search, and dPsi is as above.
+//
 // Both are fits to the same solver: the system is that of a quadratic likelihood. Folds are treated in one of two ways:
 //   stacked   in lockstep, as columns of the same products over all rows, held-out ones with weight zero
 //   shuffled  one after the other, each on its own rows
@@ -32,6 +36,8 @@ struct CriterionSettings {
   int max_iterations = 1000;          ///< of each
   bool gradient = true;               ///< else the systems are left out and Psi is not corrected
   bool kernel_gradient = true;        ///< else derivatives by the kernels' parameters are left out
+  double temperature = 1.0;           ///< of the held-out rows
+  bool learn_temperature = false;     ///< else it stays as given
   Method method = Method::automatic;  ///< which means lbfgs; or exact
   Strategy strategy = Strategy::automatic;
   Precision precision = Precision::automatic;
@@ -42,6 +48,8 @@ struct CriterionSettings {
 struct Criterion {
   double value = 0.0;  ///< corrected
   double plain_value = 0.0;
+  double temperature = 1.0;                          ///< given, or the best one
+  double temperature_gradient = 0.0;                 ///< by its logarithm; about zero at the best one
   std::vector<std::vector<double>> kernel_gradient;  ///< per kernel, all parameters, log scale
   std::vector<double> function_gradient;             ///< by the parameters of the coupling
   double intercept_variance_gradient = 0.0;          ///< by its logarithm
@@ -74,8 +82,8 @@ struct LinearParts {
 
 class CrossValidation {
  public:
-  /// Views of the inputs and the likelihood: both must outlive it.
-  CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds);
+  /// Views of the inputs, the likelihood and the loss of held-out rows, null for the likelihood: they must outlive it.
+  CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds, const Likelihood* held_out = nullptr);
 
   /// Evaluates a prior, which needs a coupling. Its kernels are over the same inputs; the linear kernel has variance 1.
   /// Starts from the accepted points. `converged` is false if anything went wrong with the numbers.
@@ -91,13 +99,23 @@ class CrossValidation {
   const Likelihood& likelihood() const { return likelihood_; }
   const Folds& folds() const { return folds_; }
 
+  /// The loss of held-out rows, and the link from predictors to the scores that it takes.
+  const Likelihood& held_out() const { return held_out_; }
+  Link scores() const;
+
  private:
+  /// At the best temperature, if it is to be learned.
   template <class T>
   void run(const Prior& prior, const CriterionSettings& settings, const WarmStart& before, Criterion& out,
            const Execution& execution);
+  /// At the one given. Writes the predictors of held-out rows, if there is a place for them.
+  template <class T>
+  void run_folds(const Prior& prior, const CriterionSettings& settings, const WarmStart& before,
+                 Matrix<double>* predictors, Criterion& out, const Execution& execution);
 
   InputView X_;
   const Likelihood& likelihood_;
+  const Likelihood& held_out_;
   Folds folds_;
   WarmStart accepted_, last_;
   std::tuple<LinearParts<float>, LinearParts<double>> linear_;

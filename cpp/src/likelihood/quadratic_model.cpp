@@ -1,4 +1,4 @@
-#include "taxolearn/likelihood/quadratic.hpp"
+#include "taxolearn/likelihood/quadratic_model.hpp"
 
 #include <algorithm>
 

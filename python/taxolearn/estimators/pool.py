@@ -1,0 +1,430 @@
+"""A pool of experts: the log-linear mixture of several classifiers, with weights from rows they were not fitted to."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.special import log_softmax, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.explain import NodeExplanation
+from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, certain_targets, class_numbers
+from taxolearn.estimators.pool_experts import (
+    FREQUENCIES,
+    HeldOut,
+    Inputs,
+    OutOfFold,
+    default_experts,
+    fit_expert,
+    log_frequencies,
+    log_scores,
+    named_experts,
+    out_of_fold,
+    subset_of_rows,
+    without_zeros,
+)
+from taxolearn.estimators.pool_weights import PoolObjective, PoolResult, fit_pool_weights, fit_temperature
+from taxolearn.targets import label_targets, row_weights
+from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.tuning.cross_validation import make_folds
+from taxolearn.validation import check_inputs, check_number, check_threads
+
+__all__ = ["PoolClassifier", "PoolRow", "PoolTable"]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_ENTRIES = 60_000_000  # scores of all experts that weights are fitted to, at most
+_STANDARD_ERRORS = 2.0  # by which a pool has to be better than the shares of classes
+_LEAST_SHARE = 0.01  # of the sum of weights, below which an expert is dropped
+
+
+@dataclass(frozen=True)
+class PoolRow:
+    """One expert in the table of a pool: scores are those of rows it was not fitted to, at its own temperature."""
+
+    name: str
+    log_loss: float
+    accuracy: float
+    weight: float
+    seconds: float
+
+
+class PoolTable(list[PoolRow]):
+    """The experts of a pool, one row each; printed as a table."""
+
+    def __str__(self) -> str:
+        width = max([6, *(len(row.name) for row in self)])
+        lines = [f"{'expert':<{width}}  log loss  accuracy  weight  seconds"]
+        lines += [
+            f"{row.name:<{width}}  {row.log_loss:8.4f}  {row.accuracy:8.4f}  {row.weight:6.3f}  {row.seconds:7.2f}"
+            for row in self
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """An expert whose out-of-fold scores are known."""
+
+    name: str
+    estimator: Any
+    found: OutOfFold
+    temperature: float
+    seconds: float
+
+
+class PoolClassifier(TaxonomyClassifier):
+    """A log-linear pool of classifiers: ``p(c|x) ~ exp(sum_k a_k log p_k(c|x) / T_k)``.
+
+    Different models err differently, and their pool is mostly better than the best of them. Every expert has a
+    temperature ``T_k``, so that it is as sure as it should be, and a weight ``a_k``, not negative. Both are fitted to
+    rows that the experts were not fitted to, and the weights come with a certificate. Experts that do not help are
+    dropped. On these rows the pool is never worse than its best expert, with one exception: where it is not better than
+    the shares of the classes by two standard errors, its gain may be chance, and the answer is these shares.
+
+    Parameters
+    ----------
+    experts : "auto" or list of classifiers or of pairs (name, classifier), default="auto"
+        Classifiers with ``predict_proba``, of scikit-learn's interface. "auto" takes what suits the inputs: logistic
+        regression with either loss, over the tree if there is a taxonomy; naive Bayes where no feature is negative; and
+        for dense inputs with few features and not too many rows a radial kernel. An expert may have a method
+        ``tuned(X, y, sample_weight, folds)`` that returns an unfitted copy with hyperparameters chosen by these folds.
+    taxonomy : Taxonomy, default=None
+        A tree whose leaves are the classes. "auto" gives it to the experts; those that are listed have their own.
+    folds : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int, default=3
+        Number of folds, or the folds themselves. The row of a class that has no other is never held out.
+    tol : float, default=1e-4
+        Relative gap at which fits of experts of "auto" stop.
+    time_limit : float, default=None
+        Seconds. Experts are tried cheapest first; those for which no time is left are skipped, and time for the last
+        fits is kept. A fit that runs is not broken off, so the first expert is always there.
+    n_threads : int or None, default=None
+        Number of threads; None takes all that the process may use.
+    random_state : int, RandomState instance or None, default=0
+        Of the folds, and of experts of "auto".
+    verbose : int, default=0
+        1 prints a line for each expert.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted; with a taxonomy all its leaves.
+    taxonomy_ : Taxonomy or None
+        The taxonomy.
+    experts_ : dict
+        Fitted experts by name, those that were kept.
+    weights_, temperatures_ : dict
+        Of these by name. If the shares of classes are part of the pool, their weight is that of "class frequencies".
+    pool_result_ : PoolResult
+        How the weights were found: gap, iterations, status, log loss.
+    table_ : list of PoolRow
+        Log loss, accuracy, weight and seconds of every expert that was tried.
+    cv_log_loss_ : float
+        Mean log loss of the pool on the rows that its weights were fitted to; NaN if none could be held out.
+    mean_, scale_ : ndarray of shape (n_features,) or None
+        By which dense inputs are standardized for experts that take any sign; None for sparse inputs.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from taxolearn import PoolClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PoolClassifier().fit(X, y)
+    >>> model.predict(X[:1])
+    array([0])
+    """
+
+    def __init__(
+        self,
+        experts: Any = "auto",
+        *,
+        taxonomy: Taxonomy | None = None,
+        folds: Any = 3,
+        tol: float = 1e-4,
+        time_limit: float | None = None,
+        n_threads: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.experts = experts
+        self.taxonomy = taxonomy
+        self.folds = folds
+        self.tol = tol
+        self.time_limit = time_limit
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        is_listed = isinstance(self.experts, (list, tuple))
+        experts = [pair[1] for pair in named_experts(self.experts)] if is_listed and self.experts else []
+        tags.input_tags.sparse = all(get_tags(each).input_tags.sparse for each in experts)
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PoolClassifier:
+        """Fit experts, temperatures and weights.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Inputs. Columns of dense ones are standardized.
+        y : array or list of shape (n_samples,)
+            Labels; with a taxonomy, names of its leaves.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of the rows, also given to the experts that take them.
+
+        Returns
+        -------
+        self
+        """
+        begin = time.perf_counter()
+        limit = np.inf if self.time_limit is None else check_number("time_limit", self.time_limit, least=0)
+        deadline = begin + limit
+        tol = check_number("tol", self.tol, least=0, strict=True)
+        check_threads(self.n_threads)
+        targets = certain_targets(y, self.taxonomy, type(self).__name__)
+        X, y = check_inputs(self, X, y, reset=True)
+        targets = label_targets(y, self.taxonomy, "below") if targets is None else targets
+        weights = row_weights(targets, sample_weight, None, X)
+        numbers, n_classes = class_numbers(targets), targets.n_classes
+        folds = self.folds
+        if weights is not None and (weights == 0).any():
+            used = weights > 0
+            X, numbers, weights = X[used], numbers[used], weights[used]
+            folds = folds[used] if isinstance(folds, np.ndarray) and folds.shape == used.shape else folds
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(2**31 - 1))
+        is_auto = isinstance(self.experts, str) and self.experts == "auto"
+        if is_auto:
+            experts = default_experts(
+                X, n_classes, targets.taxonomy, tol=tol, n_threads=self.n_threads, random_state=seed
+            )
+        else:
+            experts = named_experts(self.experts)
+        self.classes_, self.taxonomy_ = targets.classes, targets.taxonomy
+        self.mean_: Floats | None = None
+        self.scale_: Floats | None = None
+        if not sp.issparse(X):
+            self.mean_, self.scale_ = _scaling(X, weights)
+        inputs = Inputs.of(X, self.mean_, self.scale_)
+        self._log_prior = log_frequencies(numbers, n_classes, weights)
+        if np.bincount(numbers).max() < 2:
+            chosen = self._equal(experts)
+        else:
+            fold_of = make_folds(numbers, n_classes, folds, random, argument="folds")
+            rows = subset_of_rows(np.flatnonzero(fold_of >= 0).tolist(), _ENTRIES // (n_classes * len(experts)), random)
+            held_out = HeldOut(fold_of, rows[np.argsort(fold_of[rows], kind="stable")])
+            scored = self._score(experts, inputs, numbers, weights, held_out, deadline)
+            chosen = self._select(scored, numbers, weights, held_out, deadline)
+        self.experts_ = {}
+        for name, estimator in chosen:
+            X_expert = inputs.given_to(estimator)
+            with warnings.catch_warnings():
+                if is_auto:  # few evaluations are meant
+                    warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
+                self.experts_[name] = fit_expert(estimator, X_expert, self.classes_[numbers], weights)
+        self._floor = 1.0 / (X.shape[0] + n_classes)
+        return self
+
+    def _equal(self, experts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Equal weights, where no row can be held out."""
+        names = [name for name, _ in experts]
+        share = 1.0 / len(names)
+        self.weights_ = dict.fromkeys(names, share)
+        self.temperatures_ = dict.fromkeys(names, 1.0)
+        self._uniform_shares = dict.fromkeys(names, 0.0)
+        self.pool_result_ = PoolResult(np.full(len(names), share), np.nan, np.nan, 0, "equal", np.nan)
+        self.table_ = PoolTable(PoolRow(name, np.nan, np.nan, share, np.nan) for name in names)
+        self.cv_log_loss_ = np.nan
+        return experts
+
+    def _score(
+        self,
+        experts: list[tuple[str, Any]],
+        inputs: Inputs,
+        numbers: Integers,
+        weights: Floats | None,
+        held_out: HeldOut,
+        deadline: float,
+    ) -> list[_Scored]:
+        """Choose hyperparameters of the experts and find their scores, as long as there is time."""
+        labels, rows = self.classes_[numbers], held_out.rows
+        scored: list[_Scored] = []
+        for name, estimator in experts:
+            start = time.perf_counter()
+            if scored and start + sum(each.found.fit_seconds for each in scored) >= deadline:
+                self._say(f"{name}: skipped, no time is left")
+                continue
+            X = inputs.given_to(estimator)
+            if hasattr(estimator, "tuned"):
+                with warnings.catch_warnings():  # few evaluations are meant
+                    warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
+                    estimator = estimator.tuned(X, labels, weights, held_out.folds)
+            found = out_of_fold(estimator, X, numbers, self.classes_, weights, held_out)
+            temperature = fit_temperature(found.scores, numbers[rows], None if weights is None else weights[rows])
+            seconds = time.perf_counter() - start
+            found = replace(found, scores=found.scores / np.float32(temperature))
+            scored.append(_Scored(name, estimator, found, temperature, seconds))
+            self._say(f"{name}: temperature {temperature:.3g}, {seconds:.2f} s")
+        return scored
+
+    def _select(
+        self, scored: list[_Scored], numbers: Integers, weights: Floats | None, held_out: HeldOut, deadline: float
+    ) -> list[tuple[str, Any]]:
+        """Fit weights, drop what is light or what there is no time for, and keep the rest."""
+        labels = numbers[held_out.rows]
+        row_weight = None if weights is None else weights[held_out.rows]
+        n_classes = len(self.classes_)
+        scores: dict[str, Any] = {each.name: each.found.scores for each in scored}
+        alone = {name: _loss(each, labels, row_weight) for name, each in scores.items()}
+        frequencies = held_out.frequencies(numbers, n_classes, weights)
+        names, result = _drop_light(list(scores), scores, alone, labels, row_weight)
+        prior_loss = _loss(frequencies, labels, row_weight)
+        if prior_loss < result.loss:
+            scores[FREQUENCIES], alone[FREQUENCIES] = frequencies, prior_loss
+            names, result = _drop_light(list(scores), scores, alone, labels, row_weight)
+        if not _is_clearly_better(names, result, scores, frequencies, labels, row_weight):
+            scores[FREQUENCIES], alone[FREQUENCIES] = frequencies, prior_loss
+            names = [FREQUENCIES]
+            result = _pool(names, scores, labels, row_weight)
+        needed = {each.name: each.found.fit_seconds for each in scored}
+        while time.perf_counter() + sum(needed.get(name, 0.0) for name in names) > deadline and len(names) > 1:
+            names = [name for k, name in enumerate(names) if k != int(np.argmin(result.weights))]
+            result = _pool(names, scores, labels, row_weight)
+        self.weights_ = dict(zip(names, result.weights.tolist(), strict=True))
+        kept = [each for each in scored if each.name in self.weights_]
+        self.temperatures_ = {each.name: each.temperature for each in kept}
+        self._uniform_shares = {each.name: each.found.smoothing for each in kept}
+        self.pool_result_ = result
+        self.cv_log_loss_ = result.loss
+        seconds = {each.name: each.seconds for each in scored}
+        self.table_ = PoolTable(
+            PoolRow(
+                name,
+                alone[name],
+                float(np.average(each.argmax(axis=1) == labels, weights=row_weight)),
+                self.weights_.get(name, 0.0),
+                seconds.get(name, 0.0),
+            )
+            for name, each in scores.items()
+        )
+        for row in self.table_:
+            self._say(f"{row.name}: log loss {row.log_loss:.4f}, weight {row.weight:.3f}")
+        return [(each.name, each.estimator) for each in kept]
+
+    def _say(self, line: str) -> None:
+        if self.verbose:
+            print(line, file=sys.stderr, flush=True)
+
+    def _output(self, X: Any, output: str) -> Floats:
+        inputs = Inputs.of(X, self.mean_, self.scale_)
+        u = np.zeros((X.shape[0], len(self.classes_)))
+        if FREQUENCIES in self.weights_:
+            u += self.weights_[FREQUENCIES] * self._log_prior
+        for name, expert in self.experts_.items():
+            scores = log_scores(expert, inputs.given_to(expert), self.classes_, self._floor)
+            factor = self.weights_[name] / self.temperatures_[name]
+            u += factor * without_zeros(scores, self._uniform_shares[name])
+        if output == "predictor":
+            return u
+        out: Floats = (softmax if output == "probability" else log_softmax)(u, axis=1)
+        return out
+
+    def explain(
+        self, X: Any, node: Any = None, *, top: int = 10, feature_names: Any = None
+    ) -> list[list[NodeExplanation]]:
+        """The features that speak for and against each node on the path to the pool's answer.
+
+        They are those of the linear expert with the largest weight, so probabilities are those of that expert, and
+        features of dense inputs are standardized ones. Parameters and result are those of
+        ``KernelLogisticClassifier.explain``.
+        """
+        check_is_fitted(self)
+        linear = [
+            name
+            for name, expert in self.experts_.items()
+            if isinstance(expert, TaxonomyClassifier)
+            and (hasattr(expert, "coef_") or isinstance(expert, NaiveBayesClassifier))
+        ]
+        if not linear:
+            raise ValueError("explain needs a linear expert in the pool, since it shows weights of features")
+        X = check_inputs(self, X, reset=False)
+        expert: Any = self.experts_[max(linear, key=self.weights_.__getitem__)]
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        goal = self.classes_[self._output(X, "predictor").argmax(axis=1)] if node is None else node
+        part = Inputs.of(X, self.mean_, self.scale_).given_to(expert)
+        explained: list[list[NodeExplanation]] = expert.explain(part, goal, top=top, feature_names=names)
+        return explained
+
+
+def _scaling(X: Any, weights: Floats | None) -> tuple[Floats, Floats]:
+    """Means and standard deviations of the columns; constant ones are not scaled."""
+    mean = np.average(X, axis=0, weights=weights).astype(np.float64)
+    scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights)).astype(np.float64)
+    scale[scale <= 1e-7 * np.abs(mean)] = 1.0
+    scale[scale == 0] = 1.0
+    return mean, scale
+
+
+def _loss(scores: npt.NDArray[Any], labels: Integers, weights: Floats | None) -> float:
+    """Mean log loss of one expert."""
+    objective = PoolObjective([scores], labels, weights)
+    return objective.loss(np.ones(1)) / float(objective.weights.sum())
+
+
+def _is_clearly_better(
+    names: list[str],
+    result: PoolResult,
+    scores: dict[str, Any],
+    frequencies: npt.NDArray[Any],
+    labels: Integers,
+    weights: Floats | None,
+) -> bool:
+    """Whether the pool gains more over the shares of classes than chance makes it seem."""
+    pooled = PoolObjective([scores[name] for name in names], labels, weights)
+    gains = PoolObjective([frequencies], labels).losses(np.ones(1)) - pooled.losses(result.weights)
+    share = pooled.weights / pooled.weights.sum()
+    mean = float(share @ gains)
+    return mean > _STANDARD_ERRORS * float(np.sqrt(share**2 @ (gains - mean) ** 2))
+
+
+def _pool(names: list[str], scores: dict[str, Any], labels: Integers, weights: Floats | None) -> PoolResult:
+    if len(names) == 1:
+        return PoolResult(np.ones(1), 0.0, 0.0, 0, "single", _loss(scores[names[0]], labels, weights))
+    return fit_pool_weights([scores[name] for name in names], labels, weights)
+
+
+def _drop_light(
+    names: list[str], scores: dict[str, Any], alone: dict[str, float], labels: Integers, weights: Floats | None
+) -> tuple[list[str], PoolResult]:
+    """Weights of the experts that have one worth its time. The pool stays as good as any expert alone."""
+    while True:
+        result = _pool(names, scores, labels, weights)
+        kept = [
+            name
+            for name, weight in zip(names, result.weights.tolist(), strict=True)
+            if weight >= _LEAST_SHARE * result.weights.sum()
+        ]
+        if len(kept) == len(names):
+            break
+        names = kept
+    best = min(alone, key=alone.__getitem__)
+    if alone[best] < result.loss:
+        return [best], _pool([best], scores, labels, weights)
+    return names, result

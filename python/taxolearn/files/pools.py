@@ -1,0 +1,161 @@
+"""Naive Bayes and pools of classifiers as JSON and arrays, and back."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
+from taxolearn.estimators.pool import PoolClassifier, PoolRow, PoolTable
+from taxolearn.estimators.pool_experts import FREQUENCIES
+from taxolearn.estimators.pool_weights import PoolResult
+from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
+from taxolearn.files.estimators import pack_common, unpack_common
+
+__all__ = [
+    "describe_naive_bayes",
+    "describe_pool",
+    "pack_naive_bayes",
+    "pack_pool",
+    "unpack_naive_bayes",
+    "unpack_pool",
+]
+
+
+def _finite(array: Any) -> Any:
+    if not np.isfinite(array).all():
+        raise ContentError("it has numbers that are not finite")
+    return array
+
+
+def _positive(value: Any) -> float:
+    if not 0 < expect(value, float) < np.inf:
+        raise ContentError("it has a smoothing or a temperature that is not positive")
+    return float(value)
+
+
+# -- Naive Bayes ------------------------------------------------------------------------------------------------------
+
+
+def pack_naive_bayes(model: NaiveBayesClassifier, packer: Packer, dtype: Any) -> dict[str, Any]:
+    """Parameters and what was fitted; weights in the given type."""
+    return pack_common(model, packer) | {
+        "smoothing": float(model.smoothing_),
+        "temperature": float(model.temperature_),
+        "log_ratios": packer.matrix("log_ratios", model.log_ratios_.astype(dtype, copy=False)),
+        "length_coef": packer.array("length_coef", model.length_coef_),
+        "intercept": packer.array("intercept", model.intercept_),
+    }
+
+
+def unpack_naive_bayes(entry: Any, unpacker: Unpacker, version: int) -> NaiveBayesClassifier:
+    """The classifier, ready to predict."""
+    model = NaiveBayesClassifier()
+    unpack_common(model, entry, unpacker, version)
+    n_classes = len(model.classes_)
+    model.smoothing_, model.temperature_ = _positive(entry["smoothing"]), _positive(entry["temperature"])
+    model.log_ratios_ = unpacker.matrix(entry["log_ratios"])
+    if not sp.issparse(model.log_ratios_) or model.log_ratios_.shape != (n_classes, model.n_features_in_):
+        raise ContentError("it has another number of features than weights")
+    model.length_coef_ = _finite(unpacker.array(entry["length_coef"], n_classes))
+    model.intercept_ = _finite(unpacker.array(entry["intercept"], n_classes))
+    return model
+
+
+def describe_naive_bayes(entry: Any, unpacker: Unpacker, version: int) -> dict[str, Any]:
+    """What ``read_report`` says about it."""
+    values = {name: expect(entry[name], float) for name in ("smoothing", "temperature")}
+    return {"functions": "naive Bayes", "hyperparameters": values, "fit": {}}
+
+
+# -- Pools ------------------------------------------------------------------------------------------------------------
+
+
+def pack_pool(
+    model: PoolClassifier, packer: Packer, dtype: Any, pack_model: Callable[[Any, Packer, Any], Any]
+) -> dict[str, Any]:
+    """Parameters and what was fitted; ``pack_model`` packs its experts."""
+
+    def pack_expert(name: str, expert: Any) -> list[Any]:
+        try:
+            return [name, pack_model(expert, packer, dtype)]
+        except NotStorableError as error:
+            raise NotStorableError(f"the pool has the expert {name!r}, {error}") from None
+
+    return pack_common(model, packer) | {
+        "experts": [pack_expert(name, expert) for name, expert in model.experts_.items()],
+        "weights": packer.value(model.weights_),
+        "temperatures": packer.value(model.temperatures_),
+        "uniform_shares": packer.value(model._uniform_shares),
+        "floor": float(model._floor),
+        "log_prior": packer.array("log_prior", model._log_prior),
+        "mean": None if model.mean_ is None else packer.array("mean", model.mean_),
+        "scale": None if model.scale_ is None else packer.array("scale", model.scale_),
+        "result": packer.value(asdict(model.pool_result_)),
+        "table": [packer.value(asdict(row)) for row in model.table_],
+        "cv_log_loss": packer.value(float(model.cv_log_loss_)),
+    }
+
+
+def unpack_pool(
+    entry: Any, unpacker: Unpacker, version: int, unpack_model: Callable[[Any, Unpacker, int], Any]
+) -> PoolClassifier:
+    """The classifier, ready to predict; ``unpack_model`` makes its experts."""
+    model = PoolClassifier()
+    unpack_common(model, entry, unpacker, version)
+    n_classes, n_features = len(model.classes_), model.n_features_in_
+    model.experts_ = {
+        expect(name, str): unpack_model(expect(expert, dict), unpacker, version)
+        for name, expert in expect(entry["experts"], list)
+    }
+    model.weights_ = _numbers(entry["weights"], unpacker)
+    model.temperatures_ = _numbers(entry["temperatures"], unpacker)
+    model._uniform_shares = _numbers(entry["uniform_shares"], unpacker)
+    model._floor = _positive(entry["floor"])
+    model._log_prior = _finite(unpacker.array(entry["log_prior"], n_classes))
+    model.mean_, model.scale_ = (
+        None if entry[name] is None else _finite(unpacker.array(entry[name], n_features)) for name in ("mean", "scale")
+    )
+    model.pool_result_ = PoolResult(**expect(unpacker.value(entry["result"]), dict))
+    model.table_ = PoolTable(PoolRow(**expect(unpacker.value(row), dict)) for row in expect(entry["table"], list))
+    model.cv_log_loss_ = expect(unpacker.value(entry["cv_log_loss"]), float)
+    _check_pool(model)
+    return model
+
+
+def describe_pool(entry: Any, unpacker: Unpacker, version: int) -> dict[str, Any]:
+    """What ``read_report`` says about it."""
+    result = expect(unpacker.value(entry["result"]), dict)
+    return {
+        "functions": "pool",
+        "hyperparameters": {"weights": expect(unpacker.value(entry["weights"]), dict)},
+        "fit": {name: value for name, value in result.items() if name != "weights"},
+    }
+
+
+def _numbers(entry: Any, unpacker: Unpacker) -> dict[str, float]:
+    values = expect(unpacker.value(entry), dict)
+    if not all(type(name) is str and type(value) is float and 0 <= value < np.inf for name, value in values.items()):
+        raise ContentError("it has weights or temperatures of experts that are wrong")
+    return values
+
+
+def _check_pool(model: PoolClassifier) -> None:
+    names = set(model.experts_)
+    is_valid = (
+        set(model.weights_) - {FREQUENCIES} == names
+        and set(model.temperatures_) == names == set(model._uniform_shares)
+        and all(value > 0 for value in model.temperatures_.values())
+        and all(value < 1 for value in model._uniform_shares.values())
+        and (model.mean_ is None) == (model.scale_ is None)
+        and (model.scale_ is None or bool((model.scale_ > 0).all()))
+        and model._floor * len(model.classes_) <= 1
+        and all(
+            each.n_features_in_ == model.n_features_in_ and np.isin(each.classes_, model.classes_).all()
+            for each in model.experts_.values()
+        )
+    )
+    if not is_valid:
+        raise ContentError("it has experts that do not fit together")
