@@ -61,8 +61,8 @@ def _news20_raw() -> Job:
     parts: dict[str, tuple[list[str], list[str]]] = {"train": ([], []), "test": ([], [])}
     with tarfile.open(data_directory() / "news20" / "20news-bydate.tar.gz") as archive:
         for member in archive:
-            if member.isfile() and (file := archive.extractfile(member)) is not None:
-                folder, group, _ = member.name.split("/")
+            *_, folder, group, name = ("", "", *member.name.split("/"))
+            if member.isfile() and name.isdigit() and (file := archive.extractfile(member)) is not None:
                 texts, labels = parts[folder.rpartition("-")[2]]
                 texts.append(file.read().decode("latin-1"))
                 labels.append(group)
