@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.libraries.contracts import LOWER_PENALTIES, Classifier, Predict, Rows
+from bench.libraries.contracts import LOWER_PENALTIES, Classifier, JobModel, Predict, Rows, chosen_by_a_tenth
 from bench.problems.data import Floats
 
 
@@ -31,4 +31,12 @@ def classifier(rows: Rows, kind: str, C: float) -> Predict:
 CLASSIFIERS = {
     "napkinXC PLT": Classifier(partial(classifier, kind="PLT"), LOWER_PENALTIES),
     "napkinXC HSM": Classifier(partial(classifier, kind="HSM"), LOWER_PENALTIES),
+}
+JOB_MODELS = {
+    f"napkinXC {kind}": JobModel(
+        chosen_by_a_tenth(partial(classifier, kind=kind), (1.0, 10.0, 100.0), ("napkinxc.models",)),
+        f"{kind} with a tree of its own; C of 1, 10, 100 by the log loss of a held-out tenth, then a fit to all rows",
+        takes=lambda job: job.is_sparse or job.taxonomy is not None,
+    )
+    for kind in ("PLT", "HSM")
 }

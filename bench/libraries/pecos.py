@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bench.libraries.contracts import LOWER_PENALTIES, Classifier, Predict, Rows
+from bench.libraries.contracts import LOWER_PENALTIES, Classifier, JobModel, Predict, Rows, chosen_by_a_tenth
 from bench.problems.data import Floats
 
 
@@ -35,3 +35,12 @@ def classifier(rows: Rows, C: float) -> Predict:
 
 
 CLASSIFIERS = {"PECOS XLinear": Classifier(classifier, LOWER_PENALTIES, pecos=True)}
+JOB_MODELS = {
+    "PECOS XLinear": JobModel(
+        chosen_by_a_tenth(classifier, (1.0, 10.0, 100.0), ("pecos.xmc.base", "pecos.xmc.xlinear")),
+        "L2R_LR_DUAL on a tree of its own, all classes scored; Cp of 1, 10, 100 by the log loss of a held-out tenth, "
+        "then a fit to all rows",
+        takes=lambda job: job.is_sparse or job.taxonomy is not None,
+        pecos=True,
+    )
+}
