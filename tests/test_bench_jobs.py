@@ -1,6 +1,7 @@
 """The suite ``jobs`` on made-up jobs: scores, tuning on held-out rows, parts of a model, and which cases run again."""
 
 import json
+import timeit
 from argparse import ArgumentTypeError
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import sparse
 
 from bench.__main__ import make_parser
 from bench.harness.cases import Cases
+from bench.harness.isolated import isolated
 from bench.harness.job_scores import job_scores, log_probabilities
 from bench.harness.report import write
 from bench.libraries import JOB_MODELS
@@ -162,6 +164,12 @@ def test_boosted_trees():
     assert job_scores(job, answer.log_proba, answer.classes)["accuracy"] > 70
 
 
+def test_who_is_given_up_has_used_the_processor():
+    answer = isolated(timeit.timeit, {"number": 10**12}, 1, limit=2.0)
+    assert answer["status"].startswith("gave up after")
+    assert answer["processor_seconds"] > 0.1
+
+
 class TestRuns:
     def test_the_pool_and_its_experts(self, suite, tmp_path):
         (result,) = jobs.run(options(tmp_path, "--models", "ours"))
@@ -196,11 +204,11 @@ class TestRuns:
         assert (tmp_path / "jobs.svg").read_text().count("<!-- LinearSVC -->") == 1
 
     def test_who_takes_too_long_has_a_bound(self, suite, tmp_path, monkeypatch):
-        monkeypatch.setattr(jobs, "isolated", lambda *_, **__: {"status": "gave up after 7 s"})
+        monkeypatch.setattr(jobs, "isolated", lambda *_: {"status": "gave up after 7 s", "processor_seconds": 9.2})
         (result,) = jobs.run(options(tmp_path, "--models", "LinearSVC"))
         assert [row["seconds_shown"] for row in result.rows] == ["> 7", "> 7"]
         write(result, tmp_path)
-        assert "| > 7 |" in (tmp_path / "jobs.md").read_text()
+        assert "| > 7 | > 9 |" in (tmp_path / "jobs.md").read_text()
 
     def test_a_model_that_takes_no_such_inputs_has_no_row(self, suite, tmp_path):
         (result,) = jobs.run(options(tmp_path, "--models", "HistGradientBoosting"))

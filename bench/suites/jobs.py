@@ -29,7 +29,7 @@ _COLUMNS = {
     "library": "model",
     **COLUMNS,
     "seconds_shown": "seconds",
-    "processor_seconds": "processor s",
+    "processor_shown": "processor s",
     "megabytes": "peak MB",
     "setting": "chosen",
     "zeros": "zeros",
@@ -163,8 +163,10 @@ def _rows(job: str, model: str, answer: dict[str, Any]) -> list[dict[str, Any]]:
     rows += [part | {"problem": job, "library": f"{library}, {part['part']}"} for part in answer.get("parts", ())]
     for row in rows:
         if "seconds" in row:
-            row["seconds_shown"] = float(row["seconds"])
+            row["seconds_shown"] = row["seconds"]
+            row["processor_shown"] = row.get("processor_seconds")
         elif (status := str(row["status"])).startswith("gave up after"):
             row["bound"] = float(status.split()[-2])
             row["seconds_shown"] = f"> {row['bound']:.0f}"
+            row["processor_shown"] = f"> {row['processor_seconds']:.0f}"
     return rows
