@@ -217,11 +217,13 @@ class Points(Figure):
 class Marks(Figure):
     """A mark per row, whose form and colour are those of its library; the legend is common to all panels.
 
-    A row with a ``bound`` but without a place was given up: a hollow mark at that time, at the upper edge.
+    A row above ``most`` is drawn there, with its value. One with a ``bound`` and without a place was given up: a hollow
+    mark at that time, at the upper edge.
     """
 
     has_common_legend = True
     axes: Axes
+    most: float
 
     def panels(self, rows: Rows) -> list[Panel]:
         libraries = list(dict.fromkeys(row["library"] for row in rows))
@@ -229,7 +231,7 @@ class Marks(Figure):
         others = [name for name in libraries if name not in ours]
         styles = dict(zip(ours, ((form, OURS) for form in cycle("*o^vDp")), strict=False))
         colours = cycle(("#c8553d", "#e0a030", "#5a8f3c", "#7b5ea7", "#606060", "#b05090"))
-        styles |= dict(zip(others, zip(cycle("sXPds<"), colours, strict=False), strict=False))
+        styles |= dict(zip(others, zip(cycle("sXPd<"), colours, strict=False), strict=False))
         return [
             (problem, partial(self._marks, rows=of_problem, styles=styles))
             for problem, of_problem in by_problem(rows).items()
@@ -243,7 +245,11 @@ class Marks(Figure):
             form, colour = styles[row["library"]]
             size = 10 if form == "*" else 5
             if row.get(axes.x) is not None and row.get(axes.y) is not None:
-                ax.plot(row[axes.x], row[axes.y], form, color=colour, markersize=size, label=row["library"], alpha=0.85)
+                x, y = row[axes.x], min(row[axes.y], self.most)
+                ax.plot(x, y, form, color=colour, markersize=size, label=row["library"], alpha=0.85)
+                if y < row[axes.y]:
+                    text = f"{row[axes.y]:.2g}"
+                    ax.annotate(text, (x, y), (6, -3), "data", "offset points", fontsize=7, color=colour)
             elif row.get("bound"):
                 place, where = 0.96 - 0.07 * given_up, ax.get_xaxis_transform()
                 ax.plot(row["bound"], place, form, color=colour, markersize=size, fillstyle="none", transform=where)

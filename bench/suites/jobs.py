@@ -130,7 +130,7 @@ def _result(options: Namespace, cases: Cases) -> Result:
         options,
         title="Whole jobs: log loss and time of the pool, its experts, and other libraries",
         columns=_COLUMNS,
-        figure=Marks(Axes("seconds", "seconds of the whole job", "relative_loss", "log loss / least", log="xy")),
+        figure=Marks(Axes("seconds", "seconds of the whole job", "relative_loss", "log loss / least"), most=2.0),
         notes=[_MEASURING, NOTE, *(f"{name}: {entry.tuning}." for name, entry in JOB_MODELS.items())],
     )
     versions: dict[str, str] = {}
