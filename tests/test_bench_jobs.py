@@ -17,7 +17,8 @@ from bench.libraries import JOB_MODELS
 from bench.libraries.contracts import Predict, Rows, chosen_by_a_tenth
 from bench.problems.features import usual_features
 from bench.problems.jobs import Job, held_out_tenth, read_docstrings, write_docstrings
-from bench.suites import jobs
+from bench.problems.wordnet import _path
+from bench.suites import jobs, wordnet
 from taxolearn import Taxonomy
 
 POOL = "taxolearn, pool"
@@ -210,6 +211,16 @@ class TestRuns:
         write(result, tmp_path)
         assert "| > 7 | > 9 |" in (tmp_path / "jobs.md").read_text()
 
+    def test_a_higher_limit_tries_again(self, suite, tmp_path, monkeypatch):
+        with monkeypatch.context() as patch:
+            patch.setattr(jobs, "isolated", lambda *_: {"status": "gave up after 7 s", "processor_seconds": 9.2})
+            jobs.run(options(tmp_path, "--models", "LinearSVC", "--limit", "7"))
+        jobs.run(options(tmp_path, "--models", "LinearSVC", "--limit", "7"))
+        assert suite == []
+        (result,) = jobs.run(options(tmp_path, "--models", "LinearSVC", "--limit", "70"))
+        assert len(suite) == 2
+        assert all(row["seconds"] > 0 for row in result.rows)
+
     def test_a_model_that_takes_no_such_inputs_has_no_row(self, suite, tmp_path):
         (result,) = jobs.run(options(tmp_path, "--models", "HistGradientBoosting"))
         assert [row["problem"] for row in result.rows] == ["columns"]
@@ -219,6 +230,22 @@ class TestRuns:
         assert set(jobs._models("rivals")) == set(JOB_MODELS) - {POOL}
         with pytest.raises(ArgumentTypeError, match="no such"):
             jobs._models("no such")
+
+
+def test_wordnet(text_job, monkeypatch):
+    """A class on an inner node, above another, and the true class among the two best."""
+    y, y_test = (np.where(part == "fruit.pear", "fruit", part) for part in (text_job.y, text_job.y_test))
+    tree = Taxonomy.from_edges([("root", "fruit"), ("root", "tool.saw"), ("fruit", "fruit.apple")])
+    job = Job("nouns", text_job.X, y, text_job.X_test, y_test, tree)
+    monkeypatch.setattr(wordnet, "wordnet", lambda: job)
+    monkeypatch.setattr(wordnet, "_ANSWERS", 2)
+    answer = wordnet.measure("taxolearn, top-down", quick=False, n_threads=1)
+    assert 65 < answer["accuracy"] < answer["in_top"] < 100
+    assert answer["seconds"] > 0
+
+
+def test_the_path_in_wordnet():
+    assert _path("dog", {"dog": "animal", "animal": "entity"}) == ["dog", "animal", "entity"]
 
 
 def test_cases_are_forgotten_by_their_arguments(tmp_path):

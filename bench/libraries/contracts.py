@@ -146,6 +146,18 @@ class Classifier:
     pecos: bool = False
 
 
+PredictTop = Callable[[Any, int], Labels]  # numbers of the k most probable classes, the first one first; -1 for none
+
+
+@dataclass(frozen=True)
+class TopModel:
+    """How to fit rows of very many classes, the settings to choose from, and whether the environment is PECOS's."""
+
+    fit: Callable[..., PredictTop]
+    grid: tuple[dict[str, float], ...] = ({},)
+    pecos: bool = False
+
+
 @dataclass
 class FittedRBF:
     """A fitted model: logarithms of its probabilities, the labels of their columns, and what the fit says of itself."""

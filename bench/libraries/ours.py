@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.utils import get_tags
 
-from bench.harness.job_scores import log_probabilities
+from bench.harness.job_scores import columns_of, log_probabilities
 from bench.libraries.contracts import (
     VALUES,
     Answer,
@@ -20,16 +20,19 @@ from bench.libraries.contracts import (
     FittedJob,
     FittedRBF,
     JobModel,
+    Labels,
     Predict,
+    PredictTop,
     Rows,
     Solver,
     SolverEntry,
     Task,
+    TopModel,
 )
 from bench.problems.data import Data
 from bench.problems.jobs import Job
 from bench.problems.rbf import Values
-from taxolearn import KernelLogisticClassifier, PoolClassifier, Taxonomy, Tree
+from taxolearn import KernelLogisticClassifier, PoolClassifier, Taxonomy, TopDownClassifier, Tree
 from taxolearn import Solver as KernelSolver
 from taxolearn.features import TableFeatures
 from taxolearn.kernels import Linear, PerClass
@@ -142,6 +145,18 @@ def _expert(model: Any, row: Any, X: Any, n_rows: int) -> Answer:
     return Answer(expert.classes_, logs, facts, row.name)
 
 
+def top_down(rows: Rows) -> PredictTop:
+    """A softmax at every inner node of the tree; a class that lies on such a node has a leaf of its own below it."""
+    model = TopDownClassifier(rows.data.taxonomy, labels="own", n_threads=rows.n_threads)
+    model.fit(rows.X, rows.classes[rows.y])
+
+    def predict(X: Any, k: int) -> Labels:
+        labels, _ = model.top_classes(X, k)
+        return columns_of(labels.ravel(), rows.classes).reshape(labels.shape)
+
+    return predict
+
+
 SOLVERS = {"taxolearn": SolverEntry(solver)}
 CLASSIFIERS = {
     "taxolearn, tree": Classifier(
@@ -150,6 +165,7 @@ CLASSIFIERS = {
     ),
     "taxolearn, flat": Classifier(partial(classifier, tree=False), tuple({"variance": value} for value in VALUES)),
 }
+TOP_MODELS = {"taxolearn, top-down": TopModel(top_down)}
 RBF_MODELS = {"taxolearn": rbf_model}
 JOB_MODELS = {
     "taxolearn, pool": JobModel(pool, "PoolClassifier(taxonomy=...) on TableFeatures() of texts, everything by default")

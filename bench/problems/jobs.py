@@ -61,12 +61,17 @@ class Job:
         return Job(self.name, X, self.y[rows], self.X_test, self.y_test, self.taxonomy)
 
 
-def held_out_tenth(y: Labels) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """A random tenth of the rows, always the same, and the others, among which every class has a row."""
+def held_out_share(y: Labels, share: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """A random share of the rows, always the same, and the others, among which every class has a row."""
     order = np.random.default_rng(0).permutation(len(y))
     first = np.unique(y[order], return_index=True)[1]
-    held_out = np.sort(np.delete(order, first)[: max(1, len(y) // 10)])
+    held_out = np.sort(np.delete(order, first)[: max(1, int(share * len(y)))])
     return held_out, np.setdiff1d(order, held_out)
+
+
+def held_out_tenth(y: Labels) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """A tenth of the rows, to choose settings by."""
+    return held_out_share(y, 0.1)
 
 
 def _split(name: str, X: Any, y: Labels, taxonomy: Taxonomy | None, share: float = 0.2) -> Job:

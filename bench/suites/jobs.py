@@ -8,6 +8,7 @@ import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from functools import cache, partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> list[Result]:
     """Run the chosen models on the chosen jobs, each in a process of its own; show all that are known.
 
-    ``--fresh`` forgets the chosen ones alone. Rivals run in the environments of ``setup``, which is called when the
-    first of them has to run, ours in this one.
+    ``--fresh`` forgets the chosen ones alone. Those that were given up run again if the limit is higher now. Rivals run
+    in the environments of ``setup``, which is called when the first of them has to run, ours in this one.
     """
     cases = Cases(options.output / f"{options.suite}.cases.jsonl")
     environments = cache(partial(setup, options.folder))
@@ -106,7 +107,7 @@ def run(options: Namespace) -> list[Result]:
     for job in options.only:
         for model in options.models:
             arguments = {"job": job, "model": model, "quick": options.quick, "n_threads": options.threads}
-            if options.fresh:
+            if options.fresh or _bound(cases.known(measure, arguments)) < options.limit - 1:
                 cases.forget(measure, **arguments)
 
             def work(arguments: dict[str, Any] = arguments) -> dict[str, Any]:
@@ -165,8 +166,14 @@ def _rows(job: str, model: str, answer: dict[str, Any]) -> list[dict[str, Any]]:
         if "seconds" in row:
             row["seconds_shown"] = row["seconds"]
             row["processor_shown"] = row.get("processor_seconds")
-        elif (status := str(row["status"])).startswith("gave up after"):
-            row["bound"] = float(status.split()[-2])
+        elif (bound := _bound(row)) < inf:
+            row["bound"] = bound
             row["seconds_shown"] = f"> {row['bound']:.0f}"
             row["processor_shown"] = f"> {row['processor_seconds']:.0f}"
     return rows
+
+
+def _bound(answer: dict[str, Any] | None) -> float:
+    """Seconds after which a model was given up, without end for others."""
+    status = str((answer or {}).get("status"))
+    return float(status.split()[-2]) if status.startswith("gave up after") else inf
