@@ -75,7 +75,7 @@ JOB_MODELS = {
         chosen_by_a_tenth(classifier, (1.0, 10.0, 100.0), ("pecos.xmc.base", "pecos.xmc.xlinear")),
         "L2R_LR_DUAL on a tree of its own, all classes scored; Cp of 1, 10, 100 by the log loss of a held-out tenth, "
         "then a fit to all rows",
-        takes=lambda job: job.is_sparse or job.taxonomy is not None,
+        takes=lambda job: job.is_sparse,
         pecos=True,
     )
 }
