@@ -138,6 +138,7 @@ def read_only(X: Any) -> Any:
     return X
 
 
+TAIL = np.repeat(np.arange(60), (60 / np.arange(1, 61)).astype(int))  # half of the classes have one row
 COLOURS = ("red green", "blue green", "iron wood")
 CHAIN = Taxonomy.from_paths([["a", "b", "c", "one"], ["a", "b", "c", "two"], ["d", "three"]])
 UNSEEN = Taxonomy.from_labels(["a/one", "a/two", "a/never", "b/three", "b/nobody", "c/nothing"])
@@ -151,6 +152,8 @@ TABLES = {
     "constant features": Table(np.arange(60) % 3 % 2, constant(7.0)),
     "features of zeros": Table(np.arange(60) % 3, constant(0.0)),
     "sparse features of zeros": Table(np.arange(60) % 3, constant(0.0), form=sp.csr_matrix),
+    "constant features, classes of equal size": Table(even(3, 30), constant(7.0)),
+    "sparse zeros, classes of equal size": Table(even(3, 30), constant(0.0), form=sp.csr_matrix),
     "constant text": Table(np.arange(60) % 4 % 3, texts("always"), form=text_features("always always")),
     "short texts": Table(np.arange(60) % 3, texts(*COLOURS), form=text_features(*COLOURS)),
     "same rows with different labels": Table(even(2, 60), same_rows),
@@ -170,6 +173,10 @@ TABLES = {
     "far from zero": Table(even(3, 30), lambda g, y: clouds(3)(g, y) + 1e6),
     "more features than rows": Table(np.arange(20) % 2, clouds(2, 500, 0.3)),
     "one class has one row": Table(np.repeat([0, 1, 2], [30, 30, 1]), clouds(3)),
+    "all classes but one have one row": Table(np.r_[np.arange(40), np.full(40, 40)], clouds(41)),
+    "all classes but one have one row, noise": Table(np.r_[np.arange(40), np.full(40, 40)], noise()),
+    "a long tail": Table(TAIL, counts(60, 100, 10)),
+    "a long tail, noise": Table(TAIL, noise()),
     "numbers for labels": Table(even(3, 30), clouds(3), names=[-3, 10, 2]),
     "strings for labels": Table(even(3, 30), clouds(3), names=["z", "", "a b/ü"]),
     "booleans for labels": Table(even(2, 30), clouds(2), names=[False, True]),
@@ -191,6 +198,8 @@ TABLES = {
 _COPIES = "copies of a row are in several folds, so what is held out was seen, and the pool is far too sure"
 _SCALES = "scales come from three rows, and nothing tells how sure to be, so fresh rows are answered with certainty"
 _FEW = "cross-validation is perfect by chance, and temperatures below 1 and weights above 1 make the pool too sure"
+_ONE_CLASS = "rows of classes that have no other are never held out, so the pool learns that these classes do not occur"
+_START = "a warning that start values could not be evaluated, where the gradient is zero from the beginning"
 _CHANCE = "a gain by two standard errors is chance, more often than it should be, since experts were tuned for it"
 KNOWN: dict[tuple[str, int], str] = {
     ("every row three times", 0): _COPIES,
@@ -198,6 +207,11 @@ KNOWN: dict[tuple[str, int], str] = {
     ("a tree, one row per class", 1): _SCALES,
     ("ten rows", 51): _FEW,
     ("noise, many features", 84): _CHANCE,
+    **{("all classes but one have one row", seed): _ONE_CLASS for seed in range(SAMPLES)},
+    **{("all classes but one have one row, noise", seed): _ONE_CLASS for seed in range(SAMPLES)},
+    **{("a long tail, noise", seed): _ONE_CLASS for seed in range(SAMPLES)},
+    **{("constant features, classes of equal size", seed): _START for seed in range(SAMPLES)},
+    **{("sparse zeros, classes of equal size", seed): _START for seed in range(SAMPLES)},
 }
 
 
