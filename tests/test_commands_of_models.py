@@ -222,6 +222,28 @@ def test_prune_refuses_what_has_no_weights(tmp_path, folder, capsys):
     assert "No expert of the pool has weights of features" in page.read_text(encoding="utf-8")
 
 
+def test_a_pool_that_knows_frequencies_only(tmp_path, folder, capsys):
+    """Texts that are all the same, and labels that are numbers."""
+    labels = [1, 2, 2, 3] * 20
+    model = Pipeline([("features", TableFeatures("text")), ("classifier", PoolClassifier())])
+    model.fit({"text": ["same"] * 80}, np.array(labels))
+    assert list(model[-1].weights_) == ["class frequencies"]
+    schema = {"text": ["text"], "numeric": [], "label": ["label"], "separator": "/", "n_features": None}
+    taxolearn.save(model, tmp_path / "m.taxo", report={"input": schema, "training": {}})
+    path, page = write_table(tmp_path / "t.csv", ["same", "other"] * 40, labels), tmp_path / "r.html"
+    assert run(capsys, "evaluate", tmp_path / "m.taxo", path)[0::2] == (0, "")
+    assert run(capsys, "report", tmp_path / "m.taxo", path, "-o", page)[0::2] == (0, "")
+    found = data_of(page)
+    assert found["model"]["sentences"][0].startswith("The model gives the same answer for every row")
+    assert "not used" in page.read_text(encoding="utf-8")
+    code, out, _ = run(capsys, "predict", tmp_path / "m.taxo", path)
+    assert (code, {row["label"] for row in csv.DictReader(io.StringIO(out))}) == (0, {"2"})
+    shown = re.sub(r"\s+", " ", run(capsys, "inspect", tmp_path / "m.taxo", "--check")[1])
+    assert "expert class frequencies weight 1.000, log loss" in shown
+    code, out, err = run(capsys, "prune", tmp_path / "m.taxo", path, "-o", tmp_path / "small.taxo")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
 # -- The rows of the training, and labels that nobody knows -----------------------------------------------------------
 
 TRAINED_ON = "these are the rows the model was trained on; scores on them are too good"
