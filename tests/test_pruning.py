@@ -128,13 +128,14 @@ def stored(model):
 @pytest.mark.parametrize(
     "model",
     [
+        KernelLogisticClassifier(loss="independent", taxonomy=TREE, tuning=None),
         TopDownClassifier(TREE, tuning=None),
         TopDownClassifier(tuning=None),
         NaiveBayesClassifier(taxonomy=TREE),
         PoolClassifier(taxonomy=TREE),
         PoolClassifier([("bayes", NaiveBayesClassifier()), ("rbf", KernelLogisticClassifier("rbf", tuning=None))]),
     ],
-    ids=["top-down", "flat top-down", "naive Bayes", "pool", "pool with a kernel"],
+    ids=["independent", "top-down", "flat top-down", "naive Bayes", "pool", "pool with a kernel"],
 )
 def test_other_kinds(model, tmp_path):
     generator = np.random.default_rng(0)

@@ -23,8 +23,9 @@ _KINDS = (KernelLogisticClassifier, TopDownClassifier, NaiveBayesClassifier, Poo
 def prune(model: Any, share: float) -> Any:
     """A copy of a linear model without its smallest weights; of a pool, one in which linear experts lack theirs.
 
-    Probabilities do not change if a number is added to the weights of a feature, the same for all classes. So the
-    median over the classes is subtracted first: most classes have no opinion on most features, and theirs become small.
+    Probabilities of a softmax do not change if a number is added to the weights of a feature, the same for all classes.
+    So the median over the classes is subtracted first: most classes have no opinion on most features, and theirs become
+    small.
 
     Parameters
     ----------
@@ -78,8 +79,9 @@ def prune(model: Any, share: float) -> Any:
     elif isinstance(model, NaiveBayesClassifier):
         pruned.log_ratios_ = _without_smallest(model.log_ratios_, share)
     else:
-        coef = model.coef_
-        by_feature = coef.T.tocsr() if sp.issparse(coef) else coef.T - np.median(coef.T, axis=1, keepdims=True)
+        by_feature = model.coef_.T
+        if model.loss == "softmax" and not sp.issparse(by_feature):
+            by_feature = by_feature - np.median(by_feature, axis=1, keepdims=True)
         pruned.coef_ = _without_smallest(by_feature, share).T
     return pruned
 

@@ -156,7 +156,10 @@ def _pool_sentences(pool: PoolClassifier, dropped: list[str]) -> list[str]:
         " Weights, log losses and accuracies come from training rows that the experts had not seen (cross-validation)."
     )
     if dropped:
-        text += f" Not used, since {'it does' if len(dropped) == 1 else 'they do'} not help: {', '.join(dropped)}."
+        reason = "it helps little or there was no time for it"
+        if len(dropped) > 1:
+            reason = "they help little or there was no time for them"
+        text += f" Not used, since {reason}: {', '.join(dropped)}."
     return [text]
 
 

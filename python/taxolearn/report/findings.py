@@ -354,7 +354,10 @@ def _compared_with_training(scores: dict[str, Any], promised: float, training_ro
         return f"{text} The two differ by no more than chance."
     if measured > promised:
         return f"{text} The measured one is higher by more than chance: these rows seem to be harder."
-    return f"{text} The measured one is lower by more than chance: these rows seem to be easier, or were trained on."
+    return (
+        f"{text} The measured one is lower by more than chance. That is usual where classes have few rows, so that "
+        "every training row counts; otherwise these rows may be easier, or were trained on."
+    )
 
 
 def _flat_tree(classes: NDArray[Any]) -> Taxonomy:
