@@ -232,6 +232,41 @@ class PoolClassifier(TaxonomyClassifier):
             held_out = HeldOut(fold_of, rows[np.argsort(fold_of[rows], kind="stable")])
             scored = self._score(experts, inputs, numbers, weights, held_out, deadline)
             chosen = self._select(scored, numbers, weights, held_out, deadline)
+        self._fit_experts(chosen, inputs, numbers, weights, is_auto)
+        return self
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None) -> PoolClassifier:
+        """Fit the experts to other rows, such as all of them, and keep all that was chosen and learned.
+
+        Experts, their hyperparameters, temperatures and weights stay as they are, so this takes one fit of each
+        expert. ``table_`` and ``cv_log_loss_`` are still those of ``fit``.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``. The number of features may be another one.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        targets = certain_targets(y, self.taxonomy, type(self).__name__)
+        X, y = check_inputs(self, X, y, reset=True)
+        targets = label_targets(y, self.taxonomy, "below") if targets is None else targets
+        weights = row_weights(targets, sample_weight, None, X)
+        numbers = class_numbers(targets)
+        self.classes_, self.taxonomy_ = targets.classes, targets.taxonomy
+        if not sp.issparse(X):
+            self.mean_, self.scale_ = _scaling(X, weights)
+        inputs = Inputs.of(X, self.mean_, self.scale_)
+        self._log_prior = log_frequencies(numbers, targets.n_classes, weights)
+        self._fit_experts(list(self.experts_.items()), inputs, numbers, weights, isinstance(self.experts, str))
+        return self
+
+    def _fit_experts(
+        self, chosen: list[tuple[str, Any]], inputs: Inputs, numbers: Integers, weights: Floats | None, is_auto: bool
+    ) -> None:
         self.experts_ = {}
         for name, estimator in chosen:
             X_expert = inputs.given_to(estimator)
@@ -239,8 +274,7 @@ class PoolClassifier(TaxonomyClassifier):
                 if is_auto:  # few evaluations are meant
                     warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
                 self.experts_[name] = fit_expert(estimator, X_expert, self.classes_[numbers], weights)
-        self._floor = 1.0 / (X.shape[0] + n_classes)
-        return self
+        self._floor = 1.0 / (len(numbers) + len(self.classes_))
 
     def _equal(self, experts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Equal weights, where no row can be held out."""
