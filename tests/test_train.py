@@ -367,7 +367,8 @@ def test_inner_labels(columns, model, train, tmp_path):
     # Nothing but "water" and its one class: there is no doubt about these.
     n_inner = sum("/" not in row["label"] and row["label"] != "water" for row in rows)
     assert n_inner > 20
-    (note,) = [remark for remark in figures["remarks"] if "inner node" in remark]
+    certain, note = sorted((x for x in figures["remarks"] if "inner node" in x), key=lambda x: "of the tree" in x)
+    assert f"{30 - n_inner} rows end at an inner node with one class below it, such as 'water' above" in certain
     assert note.startswith(f"{n_inner} rows end at an inner node of the tree: ")
     assert "--inner-labels own makes them classes" in note
     if model == "pool":
@@ -391,6 +392,14 @@ def test_inner_labels_as_classes(columns, train, tmp_path):
         loaded = taxolearn.load(tmp_path / "m.taxo")
         assert loaded.classes_.tolist() == sorted([*WORDS, "fruit", "tool", "water"])
         assert loaded[-1].taxonomy_.height == 2
+
+
+def test_rows_with_one_class_below_are_scored_as_that_class(train):
+    rows = labelled(["a/x", "b/y", "b/z"], 20)
+    for row in rows[:20:2]:
+        row["label"] = "a"
+    _, figures, _ = train(rows, "--variance", 10, "--hold-out", 0.5)
+    assert figures["held_out"]["accuracy"] == 1
 
 
 def test_levels_with_slashes(train, tmp_path):

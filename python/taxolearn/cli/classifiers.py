@@ -243,6 +243,8 @@ def _plain(message: str) -> str:
         return f"{_EARLY}: a longer search may gain a little (--evaluations)"
     if message.startswith("Learning hyperparameters: the start values"):
         return "no hyperparameters could be learned, so they have their start values; do the inputs tell anything?"
+    if message.startswith("Expectation maximization stopped"):
+        return "rows at inner nodes could be told apart a little further, had there been more rounds"
     if "max_iter" in message:
         gap = re.search(r"certified relative gap ([\d.e+-]+)", message)
         reached = f" (certified relative gap {gap[1]})" if gap else ""

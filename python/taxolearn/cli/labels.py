@@ -171,6 +171,20 @@ def _in_tree(
     nodes = np.atleast_1d(taxonomy.index(distinct.tolist()))
     below = np.zeros(len(names), dtype=np.int64)
     below[is_labelled] = (taxonomy.leaf_end - taxonomy.leaf_begin)[nodes][of]
+    single = {
+        name: taxonomy.classes[taxonomy.leaf_begin[node]].item()
+        for name, node in zip(distinct.tolist(), nodes.tolist(), strict=True)
+        if node < taxonomy.n_inner and taxonomy.leaf_end[node] - taxonomy.leaf_begin[node] == 1
+    }
+    if single:
+        listed = names.tolist()
+        count = sum(name in single for name in listed)
+        node, leaf = next(iter(single.items()))
+        notes.append(
+            f"{count:,} rows end at an inner node with one class below it, such as {node!r} above {leaf!r}: each is "
+            "taken for that class (--inner-labels own makes them classes)"
+        )
+        names = np.array([single.get(name, name) for name in listed])
     return Labels(names, taxonomy, separator, below, notes)
 
 

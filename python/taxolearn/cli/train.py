@@ -166,7 +166,8 @@ def run(options: TrainOptions) -> None:
     else:
         held_out = training.scores(batch.take(np.flatnonzero(~split)), batch.take(np.flatnonzero(split)))
         fitted = training.again(batch)
-    remarks = list(dict.fromkeys([*remarks, *training.remarks]))
+    # Of remarks that differ in figures only, those of the last fit count.
+    remarks = list({remark.partition(" (")[0]: remark for remark in [*remarks, *training.remarks]}.values())
     figures = {
         "classifier": model,
         "rows": len(batch),
