@@ -36,6 +36,7 @@ ROOM_RANKS = (
     ("files", "report"),
     ("taxolearn",),
     ("cli",),
+    ("__main__",),
 )
 ROOM_RANK_OF = {room: rank for rank, rooms in enumerate(ROOM_RANKS) for room in rooms}
 

@@ -57,17 +57,23 @@ def test_demo_reports_good_figures_on_the_embedded_collection(
     assert figures["features"] > 5000
     assert figures["flat"]["variances"] is None
     assert list(figures["tree"]["variances"]) == ["level 1", "level 2", "level 3"]
-    assert figures["flat"]["fit_seconds"] + figures["tree"]["fit_seconds"] < figures["total_seconds"]
+    models = [figures[name] for name in ("flat", "tree", "pool", "naive_bayes")]
+    assert sum(model["fit_seconds"] for model in models) < figures["total_seconds"]
+    assert figures["pool"]["weight"] is None
+    assert all(model["weight"] >= 0 for model in models if model is not figures["pool"])
+    assert figures["tree"]["weight"] > 0
     for model in (figures["flat"], figures["tree"]):
         assert 0 <= model["relative_gap"] <= demo.TOL
         assert model["products"] > 0
+    for model in models[:3]:
         assert model["fit_seconds"] > 0
         assert 0.85 < model["accuracy"] < model["parent_accuracy"] < 1
         assert 0.95 < model["top5_accuracy"] < 1
         assert 0 < model["taxo_loss"] < 0.25
         assert 0 < model["taxo_loss_decided"] < 0.25
         assert 0 < model["log_loss"] < 0.6
-    assert figures["tree"]["log_loss"] < figures["flat"]["log_loss"]
+    assert figures["tree"]["log_loss"] < figures["flat"]["log_loss"] < figures["naive_bayes"]["log_loss"]
+    assert figures["pool"]["log_loss"] <= figures["tree"]["log_loss"] * 1.01
 
 
 def test_demo_prints_plain_text_when_piped(small: datasets.TextCollection, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,9 +85,13 @@ def test_demo_prints_plain_text_when_piped(small: datasets.TextCollection, capsy
     assert "Small ?." in output.out
     words = " ".join(output.out.split())
     assert re.search(r"Trained on 42 documents with \d+ features, tested on the other 18;", words)
-    for row in (r"flat +tree", r"accuracy +[\d.]+% +[\d.]+%", r"log loss +\d\.\d{3} +\d\.\d{3}"):
-        assert re.search(row, output.out), row
-    for row in (r"certified relative gap +\d\.\de[-+]\d\d +\d\.\de[-+]\d\d", r"kernel products +\d+ +\d+"):
+    for row in (
+        r"naive Bayes +flat +tree +pool",
+        r"accuracy( +[\d.]+%){4}",
+        r"log loss( +\d\.\d{3}){4}",
+        r"weight in the pool( +\d\.\d\d){3} +-",
+        r"certified relative gap +- +\d\.\de[-+]\d\d +\d\.\de[-+]\d\d +-",
+    ):
         assert re.search(row, output.out), row
     assert re.search(r"^  root +#+ 100\.0 %", output.out, re.MULTILINE)
     for line in demo.DEMO_NEXT.splitlines():
@@ -142,7 +152,7 @@ def test_demo_gives_the_same_figures_for_the_same_seed(
     answers = []
     for seed in ("3", "3", "4"):
         assert main(["demo", "--json", "--seed", seed, "--test-fraction", "0.4"]) == 0
-        answers.append(json.loads(capsys.readouterr().out)["tree"]["log_loss"])
+        answers.append(json.loads(capsys.readouterr().out)["pool"]["log_loss"])
     assert answers[0] == pytest.approx(answers[1], rel=1e-6)
     assert answers[0] != pytest.approx(answers[2], rel=1e-6)
 
@@ -217,7 +227,7 @@ def test_figures_agree_with_scikit_learn_and_with_slow_ones(small: datasets.Text
     generator = np.random.default_rng(0)
     X, truth = generator.normal(size=(60, 4)), generator.permutation(small.labels)
     model = fitted(small)[0].fit(X, small.labels)
-    figures = demo._measure(model, model.taxonomy_, X, truth)
+    figures = demo._measure(model, model.taxonomy_, X, truth, seconds=1.0, weight=0.5)
     probabilities, answers = model.predict_proba(X), model.predict(X)
     assert figures.accuracy == pytest.approx(accuracy_score(truth, answers))
     assert figures.log_loss == pytest.approx(log_loss(truth, probabilities, labels=model.classes_))

@@ -77,9 +77,11 @@ def test_train_learns_and_tells(tmp_path, folder, capsys):
     figures = json.loads(out)
     assert (code, err) == (0, "")
     assert (figures["rows"], figures["classes"], figures["nodes"]) == (100, 5, 8)
-    assert figures["parameters"].endswith("learned, converged")
+    assert figures["classifier"] == "pool"
     assert figures["cv_log_loss"] < 0.5
-    assert figures["relative_gap"] <= 1e-5
+    assert {"softmax", "independent"} <= set(figures["experts"])
+    assert figures["held_out"]["rows"] == 10
+    assert figures["held_out"]["accuracy"] > 0.5
     assert figures["size_bytes"] == model.stat().st_size
     loaded = taxolearn.load(model)
     assert loaded.predict({"text": ["cider and perry, red apple"], "size": [3.0]}).tolist() == ["fruit/apple"]
@@ -306,7 +308,8 @@ def test_labels_on_inner_nodes(tmp_path, capsys):
     assert code == 0
     assert inner > 0
     assert taxolearn.load(tmp_path / "m.taxo").classes_.tolist() == sorted(WORDS)
-    assert any(f"{inner} rows have an inner node" in remark for remark in json.loads(out)["remarks"])
+    note = f"{inner} rows end at an inner node of the tree: each is taken for one of the classes below it"
+    assert any(remark.startswith(note) for remark in json.loads(out)["remarks"])
     rows[1]["label"] = "all"
     write_table(tmp_path / "t.csv", rows)
     code, out, _ = run(capsys, *common, "--taxonomy", tmp_path / "tree.txt", "--json")
@@ -481,7 +484,7 @@ def one_line(code, out, err, expected):
         (["train", "train.csv", "--text", "text", "--label", "label", "-o", "train.csv"], 2, "would be replaced"),
         (["predict", "model.taxo", "test.csv", "-o", "x.xlsx"], 2, "--output-format"),
         (["predict", "model.taxo", "test.csv", "--threshold", "80%"], 2, "must be a number, got 80%"),
-        (["train", "train.csv", "--text", "text", "--label", "id", "-o", "x"], 3, "--variance"),
+        (["train", "train.csv", "--text", "text", "--label", "id", "--model", "softmax", "-o", "x"], 3, "--variance"),
         (["predict", "model.taxo", "-", "--format", "parquet"], 2, "not read from the standard input"),
         (["train", "-", "--format", "npz", "-o", "x"], 2, "not read from the standard input"),
         (["predict", "model.taxo", "test.csv", "--delimiter", ";"], 3, "there seem to be commas"),
@@ -607,16 +610,27 @@ def test_paths_that_share_a_grandparent_make_a_tree(tmp_path, capsys):
 
 
 def test_no_time_to_learn_is_told(folder, tmp_path, capsys):
-    arguments = ["--text", "text", "--label", "label", "-o", tmp_path / "m.taxo", "--time-limit", "1e-9"]
+    arguments = [
+        "--text",
+        "text",
+        "--label",
+        "label",
+        "-o",
+        tmp_path / "m.taxo",
+        "--time-limit",
+        "1e-9",
+        "--model",
+        "softmax",
+    ]
     code, out, err = run(capsys, "train", folder / "train.csv", *arguments)
     assert code == 0
-    assert "none learned, time_limit" in out
-    assert "before its first evaluation" in err
+    assert "hyperparameters" not in out
+    assert "there was no time to learn, so hyperparameters have their start values" in err
 
 
 def test_labels_that_cannot_be(tmp_path, capsys):
     for rows, message in (
-        ([{"text": "a", "label": ""}], "line 2: the label is empty"),
+        ([{"text": "a", "label": ""}], "no row has a label"),
         ([{"text": "a", "label": "x"}] * 3, "one class only, 'x'"),
     ):
         path = write_table(tmp_path / "t.csv", rows)

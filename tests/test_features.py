@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -55,18 +56,51 @@ def test_several_texts_are_read_as_one():
 def test_numbers_are_standardized():
     features = plain(numeric=["price", "weight"]).fit(TABLE)
     expected = StandardScaler().fit_transform(np.column_stack([PRICES, TABLE["weight"]]))
-    np.testing.assert_allclose(features.transform(TABLE).toarray(), expected, rtol=1e-6)
+    X = features.transform(TABLE)
+    assert isinstance(X, np.ndarray)
+    assert X.dtype == np.float32
+    np.testing.assert_allclose(X, expected, rtol=1e-6)
     assert features.get_feature_names_out().tolist() == ["price", "weight"]
     # Texts of numbers are numbers, and what is missing is the mean.
     other = {"price": ["4", "", None, float("nan")], "weight": ["3", "1e0", "-2", " 5 "]}
-    got = features.transform(other).toarray()
+    got = features.transform(other)
     np.testing.assert_allclose(got[:, 0], [0, 0, 0, 0], atol=1e-7)
     np.testing.assert_allclose(got[:, 1], [0, -2, -5, 2])
 
 
 def test_columns_without_numbers_are_zero():
     features = plain(numeric=["n", "price"]).fit({"n": [None, "", float("nan"), None], "price": PRICES})
-    np.testing.assert_array_equal(features.transform({"n": [None, 2.0], "price": [4.0, 4.0]}).toarray()[:, 0], [0, 2])
+    np.testing.assert_array_equal(features.transform({"n": [None, 2.0], "price": [4.0, 4.0]})[:, 0], [0, 2])
+
+
+def test_categories_have_a_feature_for_each_value():
+    table = {"colour": [" red", "green", "red", None], "size": [1.0, 2, "3", float("nan")], "price": PRICES}
+    features = plain(numeric=["price"], categorical=["colour", "size"]).fit(table)
+    names = ["price", "colour=", "colour=green", "colour=red", "size=", "size=1", "size=2", "size=3"]
+    assert features.get_feature_names_out().tolist() == names
+    X = features.transform(table)
+    assert isinstance(X, np.ndarray)
+    np.testing.assert_array_equal(X[:, 1:4], [[0, 0, 1], [0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    np.testing.assert_array_equal(X[:, 4:], [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]])
+    np.testing.assert_array_equal(features.fit_transform(table), X)
+
+
+def test_unknown_and_rare_categories_have_none():
+    features = plain(categorical=["c"]).fit({"c": ["a", "b", "a"]})
+    np.testing.assert_array_equal(features.transform({"c": ["new", "", "b"]}), [[0, 0], [0, 0], [0, 1]])
+    values = ["a", "b"] * 30 + ["rare"]
+    assert plain(categorical=["c"]).fit({"c": values}).categories_ == {"c": ["a", "b"]}
+    assert plain(categorical=["c"], min_df=1).fit({"c": values}).categories_ == {"c": ["a", "b", "rare"]}
+
+
+def test_many_categories_or_texts_are_sparse():
+    values = [f"v{k}" for k in range(300)] * 2
+    X = plain(numeric=["n"], categorical=["c"]).fit_transform({"c": values, "n": [1.0, 2.0] * 300})
+    assert sparse.issparse(X)
+    assert X.shape == (600, 301)
+    X = plain(text="name", categorical=["more"]).fit_transform(TABLE)
+    assert sparse.issparse(X)
+    np.testing.assert_array_equal(X.toarray()[:, -4:].sum(axis=1), np.ones(4))
 
 
 def test_texts_and_numbers_side_by_side():
@@ -110,7 +144,10 @@ def test_missing_texts_are_empty():
         ({"numeric": ["n"]}, {"n": [1.0, float("inf")]}, "row 1 of n is inf"),
         ({"numeric": ["n"]}, {"n": [1e300]}, "row 0 of n is 1e\\+300"),
         ({"numeric": ["n", "m"]}, {"n": [1.0, 2.0], "m": [1.0]}, "the column 'm' has 1 rows, 'n' has 2"),
-        ({"text": "t", "numeric": ["n"]}, {"t": ["a", "b"], "n": [1.0]}, "different numbers of rows"),
+        ({"categorical": ["nam"]}, TABLE, "no column 'nam'"),
+        ({"categorical": ["c"]}, {"c": [["a"]]}, "row 0 of c is a list"),
+        ({"categorical": ["c"]}, {"c": [f"v{k}" for k in range(60)]}, "no value of 'c' occurs in 2 rows"),
+        ({"text": "t", "numeric": ["n"]}, {"t": ["a", "b"], "n": [1.0]}, "different lengths"),
     ],
 )
 def test_errors(options, table, message):
@@ -119,7 +156,14 @@ def test_errors(options, table, message):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"text": ["name", "more"], "numeric": ["price"]}, {"numeric": ["price", "weight"]}]
+    "options",
+    [
+        {},
+        {"text": ["name", "more"], "numeric": ["price"]},
+        {"numeric": ["price", "weight"]},
+        {"categorical": ["more", "weight"]},
+        {"text": "name", "numeric": ["price"], "categorical": ["more"]},
+    ],
 )
 def test_in_model_files(options, tmp_path):
     table = TABLE if options else NAMES
@@ -129,3 +173,4 @@ def test_in_model_files(options, tmp_path):
     loaded = taxolearn.load(tmp_path / "m.taxo")
     np.testing.assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
     assert loaded[0].get_params() == model[0].get_params()
+    assert loaded[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()

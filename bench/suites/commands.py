@@ -35,6 +35,7 @@ _TRAIN = {
     "news20": ["--text", "text", "--label", "group", "--separator", "."],
     "onet": ["--text", "title", *(part for k in range(1, 6) for part in ("--label", f"level_{k}"))],
 }
+_SOFTMAX = ["--model", "softmax", "--hold-out", "0"]  # one linear model, which can be pruned
 _PREFIXES = (2, 4, 6, 7, None)  # of an occupation's code: the levels of the tree
 _CHUNK = 10_000
 _BIG = (262_144, 1_000)  # features and classes of a model of a gigabyte
@@ -171,7 +172,7 @@ def command(folder: str, quick: bool, n_threads: int, name: str, which: str) -> 
     write_tables(name, base, quick)
     model, test = str(base / f"{name}.taxo"), str(base / f"{name}-test.csv")
     arguments = {
-        "train": ["train", str(base / f"{name}-train.csv"), *_TRAIN[name], "-o", model, "--json"],
+        "train": ["train", str(base / f"{name}-train.csv"), *_TRAIN[name], *_SOFTMAX, "-o", model, "--json"],
         "evaluate": ["evaluate", model, test, "--json"],
         "report": ["report", model, test, "-o", str(base / f"{name}.html")],
         "predict": ["predict", model, test, "-o", str(base / f"{name}-answers.csv")],
@@ -180,7 +181,7 @@ def command(folder: str, quick: bool, n_threads: int, name: str, which: str) -> 
     out, facts = _measured(*arguments, "--threads", str(n_threads))
     if which == "train":
         said = json.loads(out)
-        remark = f"{said['features']} features, {said['parameters']}, {said['evaluations']} evaluations"
+        remark = f"{said['features']} features, {said['learned']} learned, {said['evaluations']} evaluations"
         facts |= {"megabytes": said["size_bytes"] / 1e6, "remark": remark}
     elif which == "evaluate":
         said = json.loads(out)

@@ -1,4 +1,4 @@
-"""``taxolearn demo``: a flat and a hierarchical classifier name the modules of docstrings.
+"""``taxolearn demo``: three classifiers, and the pool of them, name the modules of docstrings.
 
 Numerical packages are imported while the first stage is announced, not before.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from taxolearn.datasets import TextCollection
-    from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+    from taxolearn.estimators.base import TaxonomyClassifier
     from taxolearn.taxonomy.tree import Taxonomy
 
 __all__ = ["COMMAND", "DEMO_NEXT", "DemoFigures", "DemoOptions", "ModelFigures", "run"]
@@ -39,11 +39,11 @@ CONFIDENCE = 0.9
 LEAST_SHOWN = 0.05  # probability
 DEMO_NEXT = """\
 from sklearn.feature_extraction.text import TfidfVectorizer
-from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn import PoolClassifier, Taxonomy
 
 X = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
 taxonomy = Taxonomy.from_labels(labels)  # paths such as "scipy/linalg"
-clf = KernelLogisticClassifier(taxonomy=taxonomy)  # learns its variances
+clf = PoolClassifier(taxonomy=taxonomy)  # learns and weighs its experts
 clf.fit(X, labels)"""
 
 
@@ -51,11 +51,12 @@ clf.fit(X, labels)"""
 class ModelFigures:
     """What the demo measured about one model, on the held-out documents unless the name says otherwise."""
 
-    variance: float
+    weight: float | None  # in the pool; None for the pool itself
+    variance: float | None  # of the kernel, where there is one
     variances: dict[str, float] | None  # by level; None without a coupling
-    fit_seconds: float
-    relative_gap: float
-    products: int
+    fit_seconds: float  # of the pool with the weights, for which every expert is fitted several times
+    relative_gap: float | None  # certified; None for fits without a solver
+    products: int | None
     accuracy: float
     top5_accuracy: float
     parent_accuracy: float
@@ -81,6 +82,8 @@ class DemoFigures:
     total_seconds: float
     flat: ModelFigures
     tree: ModelFigures
+    naive_bayes: ModelFigures
+    pool: ModelFigures
 
 
 @dataclass(frozen=True)
@@ -118,26 +121,28 @@ def run(options: DemoOptions) -> None:
         X = vectorizer.fit_transform([collection.texts[i] for i in training])
         X_test = vectorizer.transform([collection.texts[i] for i in test])
 
-        models = {}
-        for name, variance, coupling in (
-            ("flat", FLAT_VARIANCE, "independent"),
-            ("tree", TREE_VARIANCE, taxolearn.Tree(variances=LEVEL_VARIANCES[: taxonomy.height])),
-        ):
-            stage(f"Fitting {len(training)} documents, {X.shape[1]} features: {name} model")
-            kernel = taxolearn.kernels.Linear(variance=variance)
-            model = taxolearn.KernelLogisticClassifier(
-                kernel,
-                taxonomy=taxonomy,
-                intercept_variance=INTERCEPT_VARIANCE,
-                tuning=None,
-                tol=TOL,
-                n_threads=options.threads,
-                coupling=coupling,
-            )
-            models[name] = model.fit(X, labels[training])
+        experts = _experts(taxonomy, options.threads)
+        pool = taxolearn.PoolClassifier(list(experts.items()), taxonomy=taxonomy, n_threads=options.threads)
+        models: dict[str, Any] = {**experts, "pool": pool}
+        seconds = {}
+        for name, model in models.items():
+            stage(f"Fitting {len(training)} documents, {X.shape[1]} features: {name.replace('_', ' ')}")
+            began = time.perf_counter()
+            model.fit(X, labels[training])
+            seconds[name] = round(time.perf_counter() - began, 3)
 
         stage(f"Predicting {len(test)} documents")
-        measured = {name: _measure(model, taxonomy, X_test, labels[test]) for name, model in models.items()}
+        measured = {
+            name: _measure(
+                model,
+                taxonomy,
+                X_test,
+                labels[test],
+                seconds=seconds[name],
+                weight=None if model is pool else pool.weights_.get(name, 0.0),
+            )
+            for name, model in models.items()
+        }
     figures = DemoFigures(
         data=collection.description,
         documents=len(collection),
@@ -157,8 +162,30 @@ def run(options: DemoOptions) -> None:
         return
     page = _Page()
     _print_figures(page, figures)
-    _print_examples(page, collection, taxonomy, test, models["tree"], X_test, options.seed)
+    _print_examples(page, collection, taxonomy, test, pool, X_test, options.seed)
     _print_next(page)
+
+
+def _experts(taxonomy: Taxonomy, threads: int | None) -> dict[str, TaxonomyClassifier]:
+    """The classifiers that are compared and pooled."""
+    import taxolearn
+
+    def softmax(variance: float, coupling: Any) -> taxolearn.KernelLogisticClassifier:
+        return taxolearn.KernelLogisticClassifier(
+            taxolearn.kernels.Linear(variance=variance),
+            taxonomy=taxonomy,
+            intercept_variance=INTERCEPT_VARIANCE,
+            tuning=None,
+            tol=TOL,
+            n_threads=threads,
+            coupling=coupling,
+        )
+
+    return {
+        "naive_bayes": taxolearn.NaiveBayesClassifier(taxonomy=taxonomy, n_threads=threads),
+        "flat": softmax(FLAT_VARIANCE, "independent"),
+        "tree": softmax(TREE_VARIANCE, taxolearn.Tree(variances=LEVEL_VARIANCES[: taxonomy.height])),
+    }
 
 
 @contextmanager
@@ -187,19 +214,22 @@ def _split(labels: NDArray[np.str_], test_fraction: float, seed: int) -> tuple[N
     return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
-def _measure(model: KernelLogisticClassifier, taxonomy: Taxonomy, X: Any, truth: NDArray[np.str_]) -> ModelFigures:
+def _measure(
+    model: Any, taxonomy: Taxonomy, X: Any, truth: NDArray[np.str_], *, seconds: float, weight: float | None
+) -> ModelFigures:
     from taxolearn import metrics
     from taxolearn.report.scores import TOP
 
-    classes, result = model.classes_, model.result_
+    classes, result = model.classes_, getattr(model, "result_", None)
     k = min(TOP, len(classes))
     answers, proba = model.predict(X), model.predict_proba(X)
     return ModelFigures(
-        variance=model.kernel.variance,
-        variances=model.hyperparameters_.variances or None,
-        fit_seconds=round(result.timings["total"], 3),
-        relative_gap=result.relative_gap,
-        products=result.products,
+        weight=weight,
+        variance=None if result is None else model.kernel.variance,
+        variances=None if result is None else model.hyperparameters_.variances or None,
+        fit_seconds=seconds,
+        relative_gap=None if result is None else result.relative_gap,
+        products=None if result is None else result.products,
         accuracy=metrics.accuracy(truth, answers),
         top5_accuracy=k * metrics.precision_at_k(truth, proba, classes=classes, k=k),
         parent_accuracy=metrics.parent_accuracy(truth, answers, taxonomy=taxonomy),
@@ -243,14 +273,17 @@ def _print_figures(page: _Page, figures: DemoFigures) -> None:
     page.line(figures.data)
     page.line(
         f"Trained on {figures.training_documents:,} documents with {figures.features:,} features, tested on the other "
-        f"{figures.test_documents:,}; {figures.total_seconds:.1f} s in all. The flat model "
-        "takes the classes as unrelated; in the tree model those with common parents go together."
+        f"{figures.test_documents:,}; {figures.total_seconds:.1f} s in all. Flat "
+        "and tree are logistic regression: the one takes the classes as unrelated, in the other those with common "
+        "parents go together. The pool mixes all three, with weights from documents that they were not fitted to."
     )
     lines = box.Box(str(box.SIMPLE).replace("─", "-"), ascii=True) if page.plain else box.SIMPLE
     table = Table(box=lines)
     table.add_column("", no_wrap=True)
-    table.add_column("flat", no_wrap=True, justify="right")
-    table.add_column("tree", no_wrap=True, justify="right", style="bold")
+    models = {name: getattr(figures, name) for name in ("naive_bayes", "flat", "tree", "pool")}
+    for column in models:
+        style = "bold" if column == "pool" else ""
+        table.add_column(column.replace("_b", " B"), no_wrap=True, justify="right", style=style)
     for name, field, form in (
         ("accuracy", "accuracy", "{:.1%}"),
         ("accuracy of the first five", "top5_accuracy", "{:.1%}"),
@@ -258,11 +291,12 @@ def _print_figures(page: _Page, figures: DemoFigures) -> None:
         ("taxo-loss, most probable class", "taxo_loss", "{:.3f}"),
         ('taxo-loss, decide(X, "taxo")', "taxo_loss_decided", "{:.3f}"),
         ("log loss", "log_loss", "{:.3f}"),
+        ("weight in the pool", "weight", "{:.2f}"),
         ("fit time", "fit_seconds", "{:.2f} s"),
         ("certified relative gap", "relative_gap", "{:.1e}"),
-        ("kernel products", "products", "{:,}"),
     ):
-        table.add_row(name, *(form.format(getattr(model, field)) for model in (figures.flat, figures.tree)))
+        values = [getattr(model, field) for model in models.values()]
+        table.add_row(name, *("-" if value is None else form.format(value) for value in values))
     page.console.print(table)
 
 
@@ -271,7 +305,7 @@ def _print_examples(
     collection: TextCollection,
     taxonomy: Taxonomy,
     test: NDArray[np.intp],
-    model: KernelLogisticClassifier,
+    model: TaxonomyClassifier,
     X_test: Any,
     seed: int,
 ) -> None:
@@ -283,7 +317,7 @@ def _print_examples(
     nodes = taxonomy.index(stops)
     at_class = nodes >= taxonomy.n_inner
     order = np.random.default_rng(seed).permutation(len(test))
-    page.line("What the tree model makes of some held-out docstrings", "bold")
+    page.line("What the pool makes of some held-out docstrings", "bold")
     page.line(
         "true: the path to the true class. "
         f"stop: the answer of decide(X, confidence={CONFIDENCE:g}), the deepest node at least so probable. "
@@ -327,6 +361,6 @@ def _print_next(page: _Page) -> None:
 COMMAND = Command(
     DemoOptions,
     run,
-    "Train two classifiers on most docstrings of numpy, scipy and scikit-learn, one that knows the tree of modules and "
-    "one that does not, and let them name the modules of the others. This needs no data and no network.",
+    "Train classifiers on most docstrings of numpy, scipy and scikit-learn, with and without the tree of modules, and "
+    "a pool of them, and let them name the modules of the others. This needs no data and no network.",
 )

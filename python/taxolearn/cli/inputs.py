@@ -35,9 +35,11 @@ __all__ = [
     "read_matrix",
     "read_whole",
     "reading",
+    "tidy_path",
 ]
 
 _GROUP = "data file"
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 
 
 @dataclass(frozen=True)
@@ -97,23 +99,29 @@ class Schema:
 
     Attributes
     ----------
-    text, numeric, label : list of str
+    text, numeric, categorical, label : list of str
         Names of columns; several labels are the levels of a path. Empty for a matrix, which brings its labels along.
-    separator : str
-        Between the levels of a path.
+    separator : str or None
+        Between the levels of a path; None if labels are no paths.
     n_features : int or None
         Columns of a matrix, None for a table.
     """
 
     text: list[str]
     numeric: list[str]
+    categorical: list[str]
     label: list[str]
-    separator: str
+    separator: str | None
     n_features: int | None
 
     @property
     def is_table(self) -> bool:
         return self.n_features is None
+
+    @property
+    def inputs(self) -> list[str]:
+        """The columns that a model learns from, each once."""
+        return list(dict.fromkeys([*self.text, *self.numeric, *self.categorical]))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -123,8 +131,11 @@ class Schema:
         """Take the schema from the report of a model that ``train`` has written."""
         try:
             found = report["report"]["input"]
+            if "categorical" not in found:  # files of before: labels of one column were taken as they are
+                separator = found["separator"] if len(found["label"]) > 1 else None
+                found = found | {"categorical": [], "separator": separator}
             schema = cls(**{name: found[name] for name in cls.__dataclass_fields__})
-            names = [*schema.text, *schema.numeric, *schema.label, schema.separator]
+            names = [*schema.inputs, *schema.label, schema.separator or ""]
             if not all(isinstance(name, str) for name in names):
                 raise TypeError
         except (KeyError, TypeError):
@@ -158,6 +169,16 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def take(self, rows: Any) -> Batch:
+        """Some of the rows, by their numbers."""
+        chosen = rows.tolist()
+        if isinstance(self.X, dict):
+            X: Any = {name: [column[row] for row in chosen] for name, column in self.X.items()}
+        else:
+            X = self.X[rows]
+        kept = {name: [column[row] for row in chosen] for name, column in self.kept.items()}
+        return Batch(X, self.labels[rows], kept, [self.lines[row] for row in chosen])
 
 
 def _delimiter(text: str) -> str:
@@ -214,6 +235,8 @@ class DataFile:
             return self.format
         found = format_of(self.path)
         if found is None:
+            if self.path.lower().endswith(_SPREADSHEETS):
+                raise CommandError(f"{self.path}: spreadsheets (Excel) are not read; save the table as CSV", USAGE)
             shown = "standard input" if self.path == "-" else self.path
             raise CommandError(
                 f"{shown}: the format is not clear from the name; give --format {'|'.join(FORMATS)}", USAGE
@@ -247,6 +270,7 @@ def read_batches(
     rows: int = CHUNK_ROWS,
     with_labels: bool = True,
     keep: list[str] | None = None,
+    allow_unlabelled: bool = False,
 ) -> Iterator[Batch]:
     """Read the rows of a file, some at a time.
 
@@ -261,6 +285,8 @@ def read_batches(
         Whether labels are needed.
     keep : list of str, optional
         Columns of a table to pass through.
+    allow_unlabelled : bool
+        Whether rows of a table without a label, which then is empty, are no error.
     """
     keep = keep or []
     path, kind = data.path, data.kind
@@ -271,7 +297,7 @@ def read_batches(
         if path == "-" and kind not in LINES:
             raise CommandError(f"{kind} files are not read from the standard input; give a path", USAGE)
         if kind in TABLES:
-            wanted = list(dict.fromkeys([*schema.text, *schema.numeric, *(schema.label if with_labels else ()), *keep]))
+            wanted = list(dict.fromkeys([*schema.inputs, *(schema.label if with_labels else ()), *keep]))
             source: Any = sys.stdin.buffer if path == "-" else path
             chunks = read_chunks(
                 source,
@@ -283,8 +309,8 @@ def read_batches(
                 rows=rows,
             )
             for chunk in chunks:
-                labels = _labels(chunk, schema, path) if with_labels else None
-                features = {name: chunk.columns[name] for name in (*schema.text, *schema.numeric)}
+                labels = _labels(chunk, schema, path, allow_unlabelled) if with_labels else None
+                features = {name: chunk.columns[name] for name in schema.inputs}
                 yield Batch(features, labels, {name: chunk.columns[name] for name in keep}, chunk.lines)
             return
         if keep:
@@ -292,15 +318,18 @@ def read_batches(
         X, labels = _inputs_and_labels(path, kind, schema.n_features)
         if with_labels and labels is None:
             raise CommandError(f"{path}: the file has no labels")
+        if labels is not None and labels.dtype.kind == "U":
+            labels = np.array([tidy_path(label, schema.separator) for label in labels.tolist()])
         for first in range(0, X.shape[0], rows):
             part = slice(first, min(first + rows, X.shape[0]))
             lines = list(range(part.start + 1, part.stop + 1))
             yield Batch(X[part], None if labels is None else labels[part], {}, lines)
 
 
-def read_whole(data: DataFile, schema: Schema) -> Batch:
+def read_whole(data: DataFile, schema: Schema, *, allow_unlabelled: bool = False) -> Batch:
     """Read all rows of a file, with their labels."""
-    batches = list(read_batches(data, schema, rows=CHUNK_ROWS if schema.is_table else sys.maxsize))
+    rows = CHUNK_ROWS if schema.is_table else sys.maxsize
+    batches = list(read_batches(data, schema, rows=rows, allow_unlabelled=allow_unlabelled))
     if not batches:
         raise CommandError(f"{data.path}: the file has no rows")
     if len(batches) == 1:
@@ -323,30 +352,44 @@ def labels_like(classes: Any, batch: Batch, path: str) -> Any:
     return labels.astype(np.int64)
 
 
-def _labels(chunk: Chunk, schema: Schema, path: str) -> Any:
+def tidy_path(label: str, separator: str | None) -> str:
+    """The label without blanks around it or its parts, and without separators at its ends."""
+    if separator is None:
+        return label.strip()
+    parts = [part.strip() for part in label.split(separator.strip() or separator)]
+    while parts and not parts[0]:
+        del parts[0]
+    while parts and not parts[-1]:
+        del parts[-1]
+    return separator.join(parts)
+
+
+def _labels(chunk: Chunk, schema: Schema, path: str, allow_unlabelled: bool) -> Any:
     """The label of every row; several columns make a path, which ends where one is empty."""
     columns = [chunk.columns[name] for name in schema.label]
+    separator = schema.separator
     if len(columns) == 1:
-        labels = [_label(value) for value in columns[0]]
+        labels = [tidy_path(_label(value), separator) for value in columns[0]]
     else:
+        separator = separator or "/"
         labels = []
         for line, row in zip(chunk.lines, zip(*columns, strict=True), strict=True):
             levels = [_label(value) for value in row]
             while levels and not levels[-1]:
                 levels.pop()
             for name, level in zip(schema.label, levels, strict=False):
-                if not level or schema.separator in level:
-                    problem = "is empty above a level that is not" if not level else f"contains {schema.separator!r}"
+                if not level or separator in level:
+                    problem = "is empty above a level that is not" if not level else f"contains {separator!r}"
                     raise CommandError(f"{path}, line {line}: {name!r} {problem}; fix it, or give another --separator")
-            labels.append(schema.separator.join(levels))
+            labels.append(separator.join(levels))
     for line, label in zip(chunk.lines, labels, strict=True):
-        if not label:
+        if not label and not allow_unlabelled:
             raise CommandError(f"{path}, line {line}: the label is empty; leave out rows without one")
     return np.array(labels, dtype=np.str_)
 
 
 def _label(value: Any) -> str:
-    return "" if value is None else str(value).strip()
+    return "" if value is None or value != value else str(value).strip()
 
 
 def _inputs_and_labels(path: str, kind: str, n_features: int | None) -> tuple[Any, Any]:

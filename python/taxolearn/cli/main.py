@@ -40,6 +40,7 @@ __all__ = [
     "character",
     "check_output",
     "chunk_option",
+    "column_option",
     "figure",
     "fraction",
     "json_option",
@@ -275,6 +276,10 @@ def output_option(metavar: str, what: str) -> Any:
     return option("-o", "--output", required=True, metavar=metavar, help=what)
 
 
+def column_option(flag: str, text: str) -> Any:
+    return option(flag, action="append", default=[], metavar="COLUMN", group="columns of a table", help=text)
+
+
 def threads_option() -> Any:
     return option("--threads", type=positive, metavar="N", help="number of threads (default: one per core)")
 
@@ -393,6 +398,11 @@ class Page:
                 status.update(f"{what}: {done:,} rows, {speed:,.0f} per second")
 
             yield count
+
+    def say(self, what: str) -> None:
+        """Say on a terminal what begins now, and shows its progress itself."""
+        if not self._as_json and self._err.is_terminal:
+            self._err.print(Text(self._shown(f"{what} ...")))
 
     def result(
         self, figures: dict[str, Any], *, title: str, rows: list[tuple[str, str]], remarks: list[str] | None = None

@@ -37,7 +37,7 @@ from taxolearn.estimators.pool_experts import (
 )
 from taxolearn.estimators.pool_logistic import OutOfTimeError, best_of, score_logistic
 from taxolearn.estimators.pool_weights import PoolObjective, PoolResult, fit_pool_weights, fit_temperature
-from taxolearn.targets import label_targets, row_weights
+from taxolearn.targets import Targets, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import make_folds
 from taxolearn.validation import check_inputs, check_number, check_threads
@@ -203,16 +203,10 @@ class PoolClassifier(TaxonomyClassifier):
         deadline = begin + limit
         tol = check_number("tol", self.tol, least=0, strict=True)
         check_threads(self.n_threads)
-        targets = certain_targets(y, self.taxonomy, type(self).__name__)
-        X, y = check_inputs(self, X, y, reset=True)
-        targets = label_targets(y, self.taxonomy, "below") if targets is None else targets
-        weights = row_weights(targets, sample_weight, None, X)
-        numbers, n_classes = class_numbers(targets), targets.n_classes
-        folds = self.folds
-        if weights is not None and (weights == 0).any():
-            used = weights > 0
-            X, numbers, weights = X[used], numbers[used], weights[used]
-            folds = folds[used] if isinstance(folds, np.ndarray) and folds.shape == used.shape else folds
+        X, targets, numbers, weights, used = self._read(X, y, sample_weight)
+        n_classes, folds = targets.n_classes, self.folds
+        if used is not None and isinstance(folds, np.ndarray) and folds.shape == used.shape:
+            folds = folds[used]
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
         is_auto = isinstance(self.experts, str) and self.experts == "auto"
@@ -238,6 +232,52 @@ class PoolClassifier(TaxonomyClassifier):
             held_out = HeldOut(fold_of, rows[np.argsort(fold_of[rows], kind="stable")])
             scored = self._score(experts, inputs, numbers, weights, held_out, deadline)
             chosen = self._select(scored, numbers, weights, held_out, deadline)
+        self._fit_experts(chosen, inputs, numbers, weights, is_auto)
+        return self
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None) -> PoolClassifier:
+        """Fit the experts to other rows, such as all of them, and keep all that was chosen and learned.
+
+        Experts, their hyperparameters, temperatures and weights stay as they are, so this takes one fit of each
+        expert. ``table_`` and ``cv_log_loss_`` are still those of ``fit``.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``. The number of features may be another one if they are sparse. Rows of weight 0 count as
+            absent.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        X, targets, numbers, weights, _ = self._read(X, y, sample_weight)
+        if self.mean_ is not None and X.shape[1] != len(self.mean_):
+            raise ValueError(f"X has {X.shape[1]} features, expected the {len(self.mean_)} that fit has seen")
+        self.classes_, self.taxonomy_ = targets.classes, targets.taxonomy
+        inputs = Inputs.of(X, self.mean_, self.scale_)
+        self._log_prior = log_frequencies(numbers, targets.n_classes, weights)
+        self._fit_experts(list(self.experts_.items()), inputs, numbers, weights, isinstance(self.experts, str))
+        return self
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, Targets, Integers, Floats | None, npt.NDArray[np.bool_] | None]:
+        """Checked inputs, targets, numbers of classes and weights of rows that have any; and which these are."""
+        targets = certain_targets(y, self.taxonomy, type(self).__name__)
+        X, y = check_inputs(self, X, y, reset=True)
+        targets = label_targets(y, self.taxonomy, "below") if targets is None else targets
+        weights = row_weights(targets, sample_weight, None, X)
+        numbers = class_numbers(targets)
+        if weights is None or (weights > 0).all():
+            return X, targets, numbers, weights, None
+        used = weights > 0
+        return X[used], targets, numbers[used], weights[used], used
+
+    def _fit_experts(
+        self, chosen: list[tuple[str, Any]], inputs: Inputs, numbers: Integers, weights: Floats | None, is_auto: bool
+    ) -> None:
         self.experts_ = {}
         for name, estimator in chosen:
             X_expert = inputs.given_to(estimator)
@@ -245,8 +285,7 @@ class PoolClassifier(TaxonomyClassifier):
                 if is_auto:  # few evaluations are meant
                     warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
                 self.experts_[name] = fit_expert(estimator, X_expert, self.classes_[numbers], weights)
-        self._floor = 1.0 / (X.shape[0] + n_classes)
-        return self
+        self._floor = 1.0 / (len(numbers) + len(self.classes_))
 
     def _equal(self, experts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Equal weights, where no row can be held out."""

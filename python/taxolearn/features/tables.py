@@ -1,8 +1,9 @@
-"""Features of tables: texts by their words and characters, numbers on a common scale."""
+"""Features of tables: texts by their words and characters, numbers on a common scale, categories one by one."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ _SHORT = 300  # characters on average, up to which characters are looked at
 _MANY = 50  # rows from which on a term must occur twice
 _LARGEST = 1e30  # of a number
 _LONGEST_SHOWN = 60  # characters of a value in a message
+_DENSE = 200  # columns of numbers and categories up to which a table without texts becomes a dense array
 
 
 class CellError(ValueError):
@@ -44,11 +46,15 @@ class CellError(ValueError):
 
 
 class TableFeatures(TransformerMixin, BaseEstimator):
-    """Sparse features of texts and numbers in a table.
+    """Features of texts, numbers and categories in a table.
 
     Texts become tf-idf weights of words and, where they are short, of sequences of characters, by scikit-learn's
     ``TfidfVectorizer`` with sublinear term frequencies; each kind has length 1 in every row. The mean of
-    numbers is subtracted before they are divided by their standard deviation; a missing one counts as the mean.
+    numbers is subtracted before they are divided by their standard deviation; a missing one counts as the mean. Every
+    value of a category has a feature that is 1 in its rows; so has "missing", if that occurs in ``fit``. A value that
+    ``fit`` has not seen has none.
+
+    With texts the result is a CSR matrix. Numbers alone, or with categories that have few values, are a dense array.
 
     Parameters
     ----------
@@ -57,13 +63,17 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         only numbers.
     numeric : sequence of str, optional
         Columns with numbers.
-    words : pair of int, default=(1, 2)
-        Shortest and longest sequences of words; None for no words.
+    categorical : sequence of str, optional
+        Columns with one of some values, such as countries. Blanks around them do not count.
+    words : pair of int, None or "auto", default="auto"
+        Shortest and longest sequences of words; None for no words. "auto" takes (1, 2) for texts of up to 300 characters
+        on average, else (1, 1): pairs of words make the log loss of long texts worse, and their fits slow.
     characters : pair of int, None or "auto", default="auto"
         Shortest and longest sequences of characters within words; None for none. "auto" takes (3, 5) for texts of up to
         300 characters on average, else None.
     min_df : int or "auto", default="auto"
-        In how many rows a sequence must occur; "auto" means 2, or 1 if there are fewer than 50 rows.
+        In how many rows a sequence, or a value of a category, must occur; "auto" means 2, or 1 if there are fewer than
+        50 rows.
     max_features : int, optional
         How many sequences of each kind to keep, the most frequent first.
     n_threads : int, optional
@@ -75,6 +85,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         By kind: "words" and "characters".
     mean_, scale_ : ndarray
         Mean and standard deviation of the numbers.
+    categories_ : dict of str to list of str
+        Values of the categories by column, sorted; "" is a missing one.
 
     Examples
     --------
@@ -85,13 +97,17 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     >>> table = {"name": ["red apples", "green pears"], "price": [1.0, 2.0]}
     >>> TableFeatures(text="name", numeric=["price"], words=(1, 1), characters=None).fit_transform(table).shape
     (2, 5)
+    >>> fruits = {"colour": ["red", "green", "red"], "price": [1.0, 2.0, 4.0]}
+    >>> TableFeatures(numeric=["price"], categorical=["colour"]).fit(fruits).get_feature_names_out().tolist()
+    ['price', 'colour=green', 'colour=red']
     """
 
     def __init__(
         self,
         text: str | Sequence[str] | None = None,
         numeric: Sequence[str] | None = None,
-        words: tuple[int, int] | None = (1, 2),
+        categorical: Sequence[str] | None = None,
+        words: tuple[int, int] | str | None = "auto",
         characters: tuple[int, int] | str | None = "auto",
         min_df: int | str = "auto",
         max_features: int | None = None,
@@ -99,6 +115,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     ) -> None:
         self.text = text
         self.numeric = numeric
+        self.categorical = categorical
         self.words = words
         self.characters = characters
         self.min_df = min_df
@@ -118,13 +135,16 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
-        """Learn from a table, and return its features as a CSR matrix."""
+        """Learn from a table, and return its features."""
         texts = self._texts(X)
         numbers = self._numbers(X)
-        first = numbers if texts is None else texts
-        if first is None:
-            raise ValueError("TableFeatures: name the columns with texts or numbers, by text or numeric")
-        if len(first) == 0:
+        categories = self._categories(X)
+        given = [part for part in (texts, numbers, *categories.values()) if part is not None]
+        if not given:
+            raise ValueError(
+                "TableFeatures: name the columns with texts, numbers or categories, by text, numeric or categorical"
+            )
+        if len(given[0]) == 0:
             raise ValueError("TableFeatures: the table has no rows to learn from")
         self.vectorizers_ = self._make_vectorizers(texts) if texts is not None else {}
         self.__dict__.pop("_weights", None)
@@ -138,10 +158,18 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             scaler = StandardScaler().fit(np.where(known.any(axis=0), numbers, 0.0))
             self.mean_, self.scale_ = scaler.mean_, scaler.scale_
             parts.append(self._scaled(numbers))
-        return _side_by_side(parts)
+        least = self._least(len(given[0]))
+        self.categories_ = {name: _frequent(values, least) for name, values in categories.items()}
+        parts += self._indicators(categories)
+        if sum(part.shape[1] for part in parts) == 0:
+            raise ValueError(
+                f"TableFeatures: no value of {', '.join(map(repr, categories))} occurs in {least} rows, so there are "
+                "no features"
+            )
+        return self._joined(parts)
 
     def transform(self, X: Any) -> Any:
-        """Compute the features of a table, as a CSR matrix."""
+        """Compute the features of a table."""
         check_is_fitted(self, "vectorizers_")
         parts = []
         if self.vectorizers_:
@@ -150,16 +178,18 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             parts = [weights.transform(texts or [], threads) for weights in self._term_weights()]
         if self.numeric:
             parts.append(self._scaled(self._numbers(X)))
-        return _side_by_side(parts)
+        return self._joined([*parts, *self._indicators(self._categories(X))])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Name the features: words as they are, sequences of characters in quotes, columns of numbers."""
+        """Name the features: words, sequences of characters in quotes, columns of numbers, ``column=value``."""
         check_is_fitted(self, "vectorizers_")
         names: list[str] = []
         for kind, vectorizer in self.vectorizers_.items():
             terms = vectorizer.get_feature_names_out().tolist()
             names += terms if kind == "words" else [f"'{term}'" for term in terms]
-        return np.array([*names, *(self.numeric or ())], dtype=object)
+        names += self.numeric or ()
+        names += [f"{name}={value}" for name, values in self.categories_.items() for value in values]
+        return np.array(names, dtype=object)
 
     def _term_weights(self) -> list[TermWeights]:
         """Term weights of the vectorizers; made when they are needed, and not copied along with them."""
@@ -172,19 +202,25 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return {name: value for name, value in state.items() if name != "_weights"}
 
     def _make_vectorizers(self, texts: list[str]) -> dict[str, TfidfVectorizer]:
-        characters = self.characters
+        is_short = sum(map(len, texts)) <= _SHORT * len(texts)
+        words, characters = self.words, self.characters
+        if words == "auto":
+            words = (1, 2) if is_short else (1, 1)
         if characters == "auto":
-            characters = (3, 5) if sum(map(len, texts)) <= _SHORT * len(texts) else None
-        least = self.min_df
-        if least == "auto":
-            least = 2 if len(texts) >= _MANY else 1
-        common = {"min_df": least, "max_features": self.max_features, "sublinear_tf": True, "dtype": np.float32}
+            characters = (3, 5) if is_short else None
+        for name, value in (("words", words), ("characters", characters)):
+            if isinstance(value, str):
+                raise ValueError(f'TableFeatures: {name} must be a pair, None or "auto", got {value!r}')
+        common = {
+            "min_df": self._least(len(texts)),
+            "max_features": self.max_features,
+            "sublinear_tf": True,
+            "dtype": np.float32,
+        }
         out = {}
-        if self.words is not None:
-            out["words"] = TfidfVectorizer(ngram_range=tuple(self.words), token_pattern=WORD, **common)
+        if words is not None:
+            out["words"] = TfidfVectorizer(ngram_range=tuple(words), token_pattern=WORD, **common)
         if characters is not None:
-            if isinstance(characters, str):
-                raise ValueError(f'TableFeatures: characters must be a pair, None or "auto", got {characters!r}')
             out["characters"] = TfidfVectorizer(analyzer="char_wb", ngram_range=tuple(characters), **common)
         if not out:
             raise ValueError("TableFeatures: words and characters are both None, so texts would have no features")
@@ -193,7 +229,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def _texts(self, X: Any) -> list[str] | None:
         """The text of every row; None if there is none."""
         if self.text is None:
-            if self.numeric:
+            if self.numeric or self.categorical:
                 return None
             if isinstance(X, Mapping) or hasattr(X, "columns"):
                 return None
@@ -219,7 +255,35 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if numbers is None or numbers.shape[1] != len(self.mean_):
             raise ValueError("TableFeatures: other numeric columns than in fit")
         values = (numbers - self.mean_) / self.scale_
-        return sp.csr_matrix(np.where(np.isnan(values), 0.0, values).astype(np.float32))
+        return np.where(np.isnan(values), 0.0, values).astype(np.float32)
+
+    def _least(self, rows: int) -> Any:
+        """In how many rows something must occur."""
+        return (2 if rows >= _MANY else 1) if self.min_df == "auto" else self.min_df
+
+    def _categories(self, X: Any) -> dict[str, list[str]]:
+        columns = {name: _as_categories(_column(X, name), name) for name in self.categorical or ()}
+        _check_lengths(list(columns), list(columns.values()))
+        return columns
+
+    def _indicators(self, columns: Mapping[str, list[str]]) -> list[Any]:
+        """For each column a matrix with a 1 in the place of each row's value."""
+        out = []
+        for name, values in columns.items():
+            place = {value: k for k, value in enumerate(self.categories_[name])}
+            found = [(row, place[value]) for row, value in enumerate(values) if value in place]
+            rows, places = np.array(found, dtype=np.int64).reshape(-1, 2).T
+            ones = np.ones(len(rows), dtype=np.float32)
+            out.append(sp.csr_matrix((ones, (rows, places)), shape=(len(values), len(place))))
+        return out
+
+    def _joined(self, parts: list[Any]) -> Any:
+        if len({part.shape[0] for part in parts}) > 1:
+            raise ValueError("TableFeatures: the columns of texts, numbers and categories have different lengths")
+        width = sum(part.shape[1] for part in parts)
+        if not self.vectorizers_ and (width <= _DENSE or not self.categorical):
+            return np.hstack([part.toarray() if sp.issparse(part) else part for part in parts])
+        return sp.hstack(parts, format="csr") if len(parts) > 1 else parts[0].tocsr()
 
 
 def _check_lengths(names: Sequence[str], columns: Sequence[Any]) -> None:
@@ -228,12 +292,6 @@ def _check_lengths(names: Sequence[str], columns: Sequence[Any]) -> None:
             raise ValueError(
                 f"TableFeatures: the column {name!r} has {len(column)} rows, {names[0]!r} has {len(columns[0])}"
             )
-
-
-def _side_by_side(parts: list[Any]) -> Any:
-    if len({part.shape[0] for part in parts}) > 1:
-        raise ValueError("TableFeatures: the columns of texts and of numbers have different numbers of rows")
-    return parts[0].tocsr() if len(parts) == 1 else sp.hstack(parts, format="csr")
 
 
 def _listed(column: Any) -> list[Any]:
@@ -263,6 +321,17 @@ def _as_text(value: Any, name: str, row: int) -> str:
     if isinstance(value, (int, float, np.number)):
         return str(value)
     raise CellError(row, name, f"is a {type(value).__name__}, expected a text")
+
+
+def _as_categories(column: list[Any], name: str) -> list[str]:
+    """The column as texts without blanks around them; what is missing is empty. 3.0 is the same as 3."""
+    whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in column)
+    return [_as_text(value, name, row).strip() for row, value in enumerate(whole)]
+
+
+def _frequent(values: list[str], least: Any) -> list[str]:
+    """The values that occur so often, sorted."""
+    return sorted(value for value, count in Counter(values).items() if count >= least)
 
 
 def _as_numbers(column: list[Any], name: str) -> NDArray[np.float64]:

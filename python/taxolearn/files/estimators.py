@@ -348,6 +348,7 @@ class _Table:
             "vectorizers": [[kind, pack_transformer(each, packer)] for kind, each in transformer.vectorizers_.items()],
             "mean": packer.value(getattr(transformer, "mean_", None)),
             "scale": packer.value(getattr(transformer, "scale_", None)),
+            "categories": packer.value(transformer.categories_),
         }
 
     def unpack(self, transformer: TableFeatures, entry: Any, unpacker: Unpacker) -> None:
@@ -362,7 +363,14 @@ class _Table:
             if mean.shape != (numbers,) or scale.shape != (numbers,) or not (scale > 0).all():
                 raise ContentError("its scale of numbers is wrong")
             transformer.mean_, transformer.scale_ = mean, scale
-        if not vectorizers and not numbers:
+        categories = expect(unpacker.value(entry["categories"]), dict) if "categories" in entry else {}
+        is_right = list(categories) == list(dict.fromkeys(transformer.categorical or ()))
+        for values in categories.values():
+            is_right &= all(isinstance(value, str) for value in values) and len(set(values)) == len(values)
+        if not is_right:
+            raise ContentError("its categories are wrong")
+        transformer.categories_ = categories
+        if not vectorizers and not numbers and not any(categories.values()):
             raise ContentError("it has no features")
 
 

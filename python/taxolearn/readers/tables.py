@@ -197,10 +197,11 @@ class _Lines:
             line = done + error.object.count(b"\n", 0, error.start) + 1
             end = error.object.rfind(b"\n", 0, error.start)
             column = error.start - end if end >= 0 else since - pending + error.start + 1
+            is_utf16 = (line, column) == (1, 1) and error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
             raise ValueError(
                 f"{self._name}, line {line}, column {column}: expected text in {self._encoding}, found the byte "
-                f"0x{error.object[error.start]:02x}; give the file's encoding (on the command line: --encoding, "
-                "perhaps latin-1)"
+                f"0x{error.object[error.start]:02x}; give the file's encoding (on the command line: --encoding "
+                f"{'utf-16, since the file begins like that' if is_utf16 else 'NAME, perhaps latin-1'})"
             ) from None
 
 
