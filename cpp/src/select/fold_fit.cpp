@@ -22,6 +22,8 @@
 namespace taxolearn {
 namespace {
 
+constexpr double negligible = 1e-12;  // objective of a system, in nats: its right-hand side is rounding, or nearly so
+
 /// The likelihood's curvature at predictors u, as it keeps it for products with its Hessian.
 Matrix<double> curvature_at(const Likelihood& likelihood, const Matrix<double>& u, const Execution& execution) {
   Matrix<double> state = u;
@@ -303,6 +305,7 @@ void FoldFits<T>::solve(AnySpace& space, const Problem& problem, const Buffer<do
   }
   MinimizeSettings settings = minimize_settings(problem, settings_.adjoint_tolerance);
   settings.quadratic = true;
+  settings.least_objective = negligible;
   record(nonlinear_cg(space, settings, report(outcome, execution)), outcome.adjoint_gap, outcome);
   outcome.adjoint = point_of(space);
 }

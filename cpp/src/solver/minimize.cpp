@@ -15,7 +15,7 @@ bool Convergence::done(MinimizeResult& result) {
     result.status = Status::stalled;
     return true;
   }
-  const double allowed = settings_.tolerance * std::abs(result.objective);
+  const double allowed = settings_.tolerance * std::max(std::abs(result.objective), settings_.least_objective);
   if (result.gap <= allowed) {  // a squared norm below zero: rounding if it is small, else not a norm
     result.status = result.gap >= -allowed ? Status::converged : Status::stalled;
     return true;

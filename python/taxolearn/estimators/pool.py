@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -35,11 +35,12 @@ from taxolearn.estimators.pool_experts import (
     subset_of_rows,
     without_zeros,
 )
+from taxolearn.estimators.pool_folds import pool_folds
 from taxolearn.estimators.pool_logistic import OutOfTimeError, best_of, score_logistic
 from taxolearn.estimators.pool_weights import PoolObjective, PoolResult, fit_pool_weights, fit_temperature
+from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.targets import Targets, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.tuning.cross_validation import make_folds
 from taxolearn.validation import check_inputs, check_number, check_threads
 
 __all__ = ["PoolClassifier", "PoolRow", "PoolTable"]
@@ -49,8 +50,10 @@ Integers = npt.NDArray[np.int64]
 
 _ENTRIES = 60_000_000  # scores of all experts that weights are fitted to, at most
 _STANDARD_ERRORS = 2.0  # by which a pool has to be better than the shares of classes
-_MANY_ROWS = 10_000  # from which on one of the folds is enough
-_LEAST_SHARE = 0.01  # of the sum of weights, below which an expert is dropped
+_FEW_ROWS = 10.0  # standard errors more for one row, falling with the root of their number: they were tuned for
+_UNTRIED = 0.95  # part of the shares of classes in the answer of experts that nothing is known about
+_LEAST_GAIN = 2e-3  # of the loss, relative, for which an expert is worth its fit
+_COMPARED_ROWS = 2000  # that this is found out by
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,10 @@ class PoolClassifier(TaxonomyClassifier):
     temperature ``T_k``, so that it is as sure as it should be, and a weight ``a_k``, not negative. Both are fitted to
     rows that the experts were not fitted to, and the weights come with a certificate. Experts that do not help are
     dropped. On these rows the pool is never worse than its best expert, with one exception: where it is not better than
-    the shares of the classes by two standard errors, its gain may be chance, and the answer is these shares.
+    the shares of the classes by two standard errors, three for 100 rows, its gain may be chance, and the answer is
+    these shares. In any
+    case the shares are mixed in, by ``1 / (n + 2)`` for n rows that were held out: what has never gone wrong yet may do
+    so in the next row.
 
     Parameters
     ----------
@@ -109,8 +115,8 @@ class PoolClassifier(TaxonomyClassifier):
     taxonomy : Taxonomy, default=None
         A tree whose leaves are the classes. "auto" gives it to the experts; those that are listed have their own.
     folds : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int, default=3
-        Number of folds, or the folds themselves. The row of a class that has no other is never held out. From 10,000
-        rows on, one fold of that number is enough: its rows are held out, the others never.
+        Number of folds, or the folds themselves. Equal rows are in the same fold. From 10,000 rows on, one fold of that
+        number is enough: its rows are held out, the others never.
     tol : float, default=1e-3
         Relative gap at which fits of experts of "auto" stop.
     time_limit : float, default=None
@@ -225,9 +231,7 @@ class PoolClassifier(TaxonomyClassifier):
         if np.bincount(numbers).max() < 2:
             chosen = self._equal(experts)
         else:
-            fold_of = make_folds(numbers, n_classes, folds, random, argument="folds")
-            if isinstance(folds, (int, np.integer)) and len(numbers) >= _MANY_ROWS:
-                fold_of[fold_of > 0] = -1
+            fold_of = pool_folds(X, numbers, n_classes, folds, random)
             rows = subset_of_rows(np.flatnonzero(fold_of >= 0).tolist(), _ENTRIES // (n_classes * len(experts)), random)
             held_out = HeldOut(fold_of, rows[np.argsort(fold_of[rows], kind="stable")])
             scored = self._score(experts, inputs, numbers, weights, held_out, deadline)
@@ -296,6 +300,7 @@ class PoolClassifier(TaxonomyClassifier):
         self.temperatures_ = dict.fromkeys(names, 1.0)
         self._uniform_shares = dict.fromkeys(names, 0.0)
         self.pool_result_ = PoolResult(np.full(len(names), share), np.nan, np.nan, 0, "equal", np.nan)
+        self._prior_share = _UNTRIED
         self.table_ = PoolTable(PoolRow(name, np.nan, np.nan, share, np.nan) for name in names)
         self.cv_log_loss_ = np.nan
         return experts
@@ -370,6 +375,7 @@ class PoolClassifier(TaxonomyClassifier):
         self.temperatures_ = {each.name: each.temperature for each in kept}
         self._uniform_shares = {each.name: each.found.smoothing for each in kept}
         self.pool_result_ = result
+        self._prior_share = 1.0 / (len(labels) + 2.0)
         self.cv_log_loss_ = result.loss
         seconds = {each.name: each.seconds for each in scored}
         self.table_ = PoolTable(
@@ -399,10 +405,10 @@ class PoolClassifier(TaxonomyClassifier):
             scores = log_scores(expert, inputs.given_to(expert), self.classes_, self._floor)
             factor = self.weights_[name] / self.temperatures_[name]
             u += factor * without_zeros(scores, self._uniform_shares[name])
-        if output == "predictor":
-            return u
-        out: Floats = (softmax if output == "probability" else log_softmax)(u, axis=1)
-        return out
+        # What has never gone wrong in n rows may still do so in the next one, by the rule of succession.
+        log_p: Floats = log_softmax(u, axis=1) + np.log1p(-self._prior_share)
+        np.logaddexp(log_p, self._log_prior + np.log(self._prior_share), out=log_p)
+        return np.exp(log_p, out=log_p) if output == "probability" else log_p
 
     def explain(
         self, X: Any, node: Any = None, *, top: int = 10, feature_names: Any = None
@@ -418,7 +424,7 @@ class PoolClassifier(TaxonomyClassifier):
             name
             for name, expert in self.experts_.items()
             if isinstance(expert, TaxonomyClassifier)
-            and (hasattr(expert, "coef_") or isinstance(expert, NaiveBayesClassifier))
+            and (hasattr(expert, "coef_") or isinstance(expert, (NaiveBayesClassifier, TopDownClassifier)))
         ]
         if not linear:
             raise ValueError("explain needs a linear expert in the pool, since it shows weights of features")
@@ -450,7 +456,8 @@ def _is_clearly_better(
     gains = PoolObjective([frequencies], labels).losses(np.ones(1)) - pooled.losses(result.weights)
     share = pooled.weights / pooled.weights.sum()
     mean = float(share @ gains)
-    return mean > _STANDARD_ERRORS * float(np.sqrt(share**2 @ (gains - mean) ** 2))
+    errors = _STANDARD_ERRORS + _FEW_ROWS / np.sqrt(len(labels))
+    return mean > errors * float(np.sqrt(share**2 @ (gains - mean) ** 2))
 
 
 def _pool(names: list[str], scores: dict[str, Any], labels: Integers, weights: Floats | None) -> PoolResult:
@@ -462,17 +469,22 @@ def _pool(names: list[str], scores: dict[str, Any], labels: Integers, weights: F
 def _drop_light(
     names: list[str], scores: dict[str, Any], alone: dict[str, float], labels: Integers, weights: Floats | None
 ) -> tuple[list[str], PoolResult]:
-    """Weights of the experts that have one worth its time. The pool stays as good as any expert alone."""
-    while True:
-        result = _pool(names, scores, labels, weights)
-        kept = [
-            name
-            for name, weight in zip(names, result.weights.tolist(), strict=True)
-            if weight >= _LEAST_SHARE * result.weights.sum()
-        ]
-        if len(kept) == len(names):
+    """Weights of the experts that are worth the time of a fit. The pool stays as good as any expert alone."""
+    rows = np.unique(np.linspace(0, len(labels) - 1, min(len(labels), _COMPARED_ROWS)).astype(np.int64))
+    some = {name: each[rows] for name, each in scores.items()}
+    own = None if weights is None else weights[rows]
+
+    def loss(kept: list[str]) -> float:
+        return _pool(kept, some, labels[rows], own).loss
+
+    least = loss(names)
+    while len(names) > 1:
+        without = {name: loss([each for each in names if each != name]) for name in names}
+        lightest = min(names, key=without.__getitem__)
+        if without[lightest] > least + max(_LEAST_GAIN * least, 1.0 / len(rows)):
             break
-        names = kept
+        names = [name for name in names if name != lightest]
+    result = _pool(names, scores, labels, weights)
     best = min(alone, key=alone.__getitem__)
     if alone[best] < result.loss:
         return [best], _pool([best], scores, labels, weights)

@@ -133,7 +133,8 @@ class Inputs:
 def fit_expert(estimator: Any, X: Any, y: npt.NDArray[Any], weights: Floats | None) -> Any:
     """A fitted copy. Hyperparameters that cannot be learned, since every class has one row, stay as they are."""
     fitted = clone(estimator)
-    if np.unique(y, return_counts=True)[1].max() < 2 and isinstance(fitted, KernelLogisticClassifier):
+    is_tuned = isinstance(fitted, (KernelLogisticClassifier, TopDownClassifier))
+    if is_tuned and np.unique(y, return_counts=True)[1].max() < 2:
         fitted.set_params(tuning=None)
     if weights is not None and has_fit_parameter(fitted, "sample_weight"):
         return fitted.fit(X, y, sample_weight=weights)

@@ -175,8 +175,16 @@ def _subset(X: Any, y: npt.NDArray[Any], folds: npt.NDArray[np.int32], n_classes
     count = max(_LEAST_ROWS, int(_WORK / max(1.0, per_row)))
     if count >= X.shape[0]:
         return None
-    rows = choose_rows(y, count, np.random.RandomState(0))
-    return None if rows is None or not (folds[rows] >= 0).any() else rows.astype(np.int64)
+    random = np.random.RandomState(0)
+    numbers, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
+    if count < 3 * len(counts):  # few rows of each class would say little, so some classes have all of theirs
+        order = random.permutation(len(counts))
+        chosen = order[np.cumsum(counts[order]) <= count]
+        rows = np.flatnonzero(np.isin(numbers, chosen))
+    else:
+        rows = np.asarray(choose_rows(y, count, random), dtype=np.intp)
+    held_out = folds[rows] >= 0
+    return rows.astype(np.int64) if held_out.any() and not held_out.all() else None
 
 
 def _tuned(

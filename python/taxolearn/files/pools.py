@@ -90,6 +90,7 @@ def pack_pool(
         "temperatures": packer.value(model.temperatures_),
         "uniform_shares": packer.value(model._uniform_shares),
         "floor": float(model._floor),
+        "prior_share": float(model._prior_share),
         "log_prior": packer.array("log_prior", model._log_prior),
         "mean": None if model.mean_ is None else packer.array("mean", model.mean_),
         "scale": None if model.scale_ is None else packer.array("scale", model.scale_),
@@ -114,6 +115,7 @@ def unpack_pool(
     model.temperatures_ = _numbers(entry["temperatures"], unpacker)
     model._uniform_shares = _numbers(entry["uniform_shares"], unpacker)
     model._floor = _positive(entry["floor"])
+    model._prior_share = _positive(entry["prior_share"])
     model._log_prior = _finite(unpacker.array(entry["log_prior"], n_classes))
     model.mean_, model.scale_ = (
         None if entry[name] is None else _finite(unpacker.array(entry[name], n_features)) for name in ("mean", "scale")
@@ -159,6 +161,7 @@ def _check_pool(model: PoolClassifier) -> None:
         and (model.mean_ is None) == (model.scale_ is None)
         and (model.scale_ is None or bool((model.scale_ > 0).all()))
         and model._floor * len(model.classes_) <= 1
+        and model._prior_share < 1
         and all(
             each.n_features_in_ == model.n_features_in_ and np.isin(each.classes_, model.classes_).all()
             for each in model.experts_.values()

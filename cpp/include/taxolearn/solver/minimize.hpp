@@ -15,7 +15,8 @@ enum class Status {
 };
 
 struct MinimizeSettings {
-  double tolerance = 1e-6;  ///< on the gap relative to the objective
+  double tolerance = 1e-6;       ///< on the gap relative to the objective
+  double least_objective = 0.0;  ///< what smaller objectives count as in the relative gap
   int max_iterations = 1000;
   int history = 5;         ///< pairs kept by L-BFGS
   bool quadratic = false;  ///< whether the objective is quadratic: then conjugate gradients know the best step
