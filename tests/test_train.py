@@ -271,7 +271,7 @@ def test_bad_cells_are_found_before_learning_begins(train):
 PATHS = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "z"), ("b", "w")]
 
 
-@pytest.mark.parametrize("separator", ["/", ">", " > ", "::", "|", " / "])
+@pytest.mark.parametrize("separator", ["/", ">", " > ", "->", "::", "|", " / "])
 def test_separators_are_found(separator, train, tmp_path):
     labels = [separator.join(path) for path in PATHS]
     _, figures, _ = train(labelled(labels), "--variance", 1)
@@ -299,6 +299,7 @@ def test_dots_between_words(train, tmp_path):
         ["a.txt", "b.txt", "c.txt", "d.txt"],
         ["mail.example.com", "www.other.org", "ftp.third.net", "www.fourth.org"],
         ["red|green", "green|red", "red|blue", "blue|green"],
+        ["x>=1", "x>=2", "x<1", "x>=3"],
         ["plain", "labels", "only", "a/b"],
     ],
 )
@@ -504,6 +505,13 @@ def test_utf16_is_recognized(encoding, train, tmp_path):
     assert code == 3
     assert "--encoding utf-16" in err
     assert train(path, "--encoding", "utf-16", "--variance", 1)[0] == 0
+
+
+def test_pools_are_not_pruned(train, tmp_path, capsys):
+    assert train(make_rows(60))[0] == 0
+    files = [str(tmp_path / name) for name in ("m.taxo", "t.csv")]
+    assert main(["prune", *files, "-o", str(tmp_path / "s.taxo")]) == 2
+    assert "train it with --model softmax" in capsys.readouterr().err
 
 
 # -- Processes --------------------------------------------------------------------------------------------------------

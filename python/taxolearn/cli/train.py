@@ -177,7 +177,8 @@ def run(options: TrainOptions) -> None:
         "reading_seconds": round(training.feature_seconds + training.begin - begin, 3),
         "fit_seconds": round(training.fit_seconds, 3),
     }
-    report = {"input": schema.to_json(), "training": {"data": Path(path).name, **figures, "remarks": remarks}}
+    known = {name: value for name, value in figures.items() if value is not None}
+    report = {"input": schema.to_json(), "training": {"data": Path(path).name, **known, "remarks": remarks}}
     with writing(options.output):
         taxolearn.save(fitted, options.output, dtype=options.dtype, report=report)
     figures["size_bytes"] = Path(options.output).stat().st_size
