@@ -507,6 +507,16 @@ def test_utf16_is_recognized(encoding, train, tmp_path):
     assert train(path, "--encoding", "utf-16", "--variance", 1)[0] == 0
 
 
+def test_columns_that_tell_nothing(train, tmp_path):
+    rows = [{"text": "always the same", "label": "ab"[k % 3 == 0]} for k in range(120)]
+    code, figures, _ = train(rows)
+    assert code == 0
+    assert any("the columns tell nothing about the classes" in remark for remark in figures["remarks"])
+    proba = taxolearn.load(tmp_path / "m.taxo").predict_proba(["always the same", "other"])
+    np.testing.assert_allclose(proba, [[2 / 3, 1 / 3]] * 2, atol=0.01)
+    assert not any("tell nothing" in remark for remark in train(make_rows(120))[1]["remarks"])
+
+
 def test_pools_are_not_pruned(train, tmp_path, capsys):
     assert train(make_rows(60))[0] == 0
     files = [str(tmp_path / name) for name in ("m.taxo", "t.csv")]
