@@ -122,7 +122,7 @@ def test_evaluate_unknown_classes(tmp_path, folder, capsys):
     path = write_table(tmp_path / "t.csv", rows)
     code, out, err = run(capsys, "evaluate", folder / "model.taxo", path)
     assert code == 0
-    assert "1 rows have classes that the model does not know" in err
+    assert "1 row has a class that the model does not know, or an inner node for a label, such as 'new'; " in err
     code, out, _ = run(capsys, "evaluate", folder / "model.taxo", path, "--json")
     assert json.loads(out)["rows_of_unknown_classes"] == 1
     assert json.loads(out)["accuracy"] <= 0.9
@@ -217,7 +217,7 @@ def test_report_in_figures(tmp_path, folder, capsys):
     page = tmp_path / "r.html"
     code, out, err = run(capsys, "report", folder / "model.taxo", folder / "test.csv", "-o", page, "--json")
     assert (code, err) == (0, "")
-    assert json.loads(out) == {"report": str(page), "size_bytes": page.stat().st_size, "rows": 40}
+    assert json.loads(out) == {"report": str(page), "size_bytes": page.stat().st_size, "rows": 40, "remarks": []}
 
 
 def test_bad_numbers_name_their_place(tmp_path, capsys):
@@ -318,7 +318,7 @@ def test_labels_on_inner_nodes(tmp_path, capsys):
     write_table(tmp_path / "t.csv", rows)
     code, _, err = run(capsys, "evaluate", tmp_path / "m.taxo", data)
     assert code == 0
-    assert f"{inner} rows have classes that the model does not know, or inner nodes" in err
+    assert f"{inner} rows have classes that the model does not know, or inner nodes for labels, such as " in err
 
 
 def test_matrices(tmp_path, capsys):

@@ -180,7 +180,7 @@ def test_the_pool_is_the_mixture_it_says():
 def test_one_expert_has_a_temperature():
     X, y = load_iris(return_X_y=True)
     model = pool(("only", PLAIN)).fit(X, y)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    Z = (X - model.mean_) / model.scale_
     alone = clone(PLAIN).fit(Z, y)
     assert model.weights_ == {"only": 1.0}
     expected = log_softmax(alone.predict_log_proba(Z) / model.temperatures_["only"], axis=1)

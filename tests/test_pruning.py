@@ -5,13 +5,16 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn import KernelLogisticClassifier, NaiveBayesClassifier, PoolClassifier, Taxonomy, TopDownClassifier
 from taxolearn.cli import main
 from taxolearn.datasets import make_hierarchy
+from taxolearn.estimators.prune import is_linear
+from taxolearn.estimators.top_down import node_weights
 from taxolearn.kernels import Linear
 
 
@@ -104,6 +107,65 @@ def test_bad_arguments(problem):
     bent = KernelLogisticClassifier("rbf", tuning=None).fit(X[:30].toarray(), y[:30])
     with pytest.raises(ValueError, match="not linear"):
         taxolearn.prune(bent, 0.5)
+
+
+# -- Other kinds of models --------------------------------------------------------------------------------------------
+
+TREE = Taxonomy.from_labels(["a/x", "a/y", "b/z"])
+
+
+def stored(model):
+    """The number of weights that a model holds; of a pool, those of its linear experts."""
+    if isinstance(model, PoolClassifier):
+        return sum(stored(expert) for expert in model.experts_.values() if is_linear(expert))
+    if isinstance(model, TopDownClassifier):
+        weights = node_weights(model).weights
+    else:
+        weights = model.log_ratios_ if isinstance(model, NaiveBayesClassifier) else model.coef_
+    return weights.nnz if sp.issparse(weights) else weights.size
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelLogisticClassifier(loss="independent", taxonomy=TREE, tuning=None),
+        TopDownClassifier(TREE, tuning=None),
+        TopDownClassifier(tuning=None),
+        NaiveBayesClassifier(taxonomy=TREE),
+        PoolClassifier(taxonomy=TREE),
+        PoolClassifier([("bayes", NaiveBayesClassifier()), ("rbf", KernelLogisticClassifier("rbf", tuning=None))]),
+    ],
+    ids=["independent", "top-down", "flat top-down", "naive Bayes", "pool", "pool with a kernel"],
+)
+def test_other_kinds(model, tmp_path):
+    generator = np.random.default_rng(0)
+    rates = generator.dirichlet(np.full(40, 0.2), 3) * 15
+    numbers = np.arange(120) % 3
+    X = generator.poisson(rates[numbers]).astype(float)
+    model = clone(model).fit(X, np.array(["a/x", "a/y", "b/z"])[numbers])
+    proba, size = model.predict_proba(X), stored(model)
+    np.testing.assert_allclose(taxolearn.prune(model, 0.0).predict_proba(X), proba, atol=1e-12)
+    small = taxolearn.prune(model, 0.8)
+    assert 0 < stored(small) < 0.5 * size
+    assert stored(model) == size  # the model itself stays as it is
+    np.testing.assert_array_equal(model.predict_proba(X), proba)
+    pruned = small.predict_proba(X)
+    np.testing.assert_allclose(pruned.sum(axis=1), 1.0)
+    assert np.abs(pruned - proba).max() > 1e-6
+    assert small.score(X, model.classes_[numbers]) > 0.8
+    taxolearn.save(small, tmp_path / "m.taxo", dtype="float64")
+    np.testing.assert_array_equal(taxolearn.load(tmp_path / "m.taxo").predict_proba(X), pruned)
+
+
+def test_the_smallest_weights_go():
+    X = np.random.default_rng(0).poisson(1.0, (60, 5)).astype(float)
+    model = NaiveBayesClassifier().fit(X, np.arange(60) % 3)
+    sizes = np.sort(model.log_ratios_.data)
+    assert len(sizes) == 15
+    np.testing.assert_array_equal(np.sort(taxolearn.prune(model, 0.4).log_ratios_.data), sizes[6:])
+
+
+# -- The command ------------------------------------------------------------------------------------------------------
 
 
 def write_table(path, seed, rows=300):

@@ -18,6 +18,7 @@ from taxolearn import KernelLogisticClassifier, Taxonomy, metrics
 from taxolearn.kernels import RBF, Linear
 from taxolearn.report import collect_findings, render
 from taxolearn.report import findings as findings_module
+from taxolearn.report.description import Description
 from taxolearn.report.findings import UNKNOWN, Rows
 from taxolearn.report.scores import RunningScores, mean_interval, share_interval
 
@@ -110,7 +111,9 @@ def test_unknown_classes_are_left_out(vectorizer):
     assert summary["rows"] == "20"
     assert summary["accuracy"] == f"{np.mean(answers == labels):.1%}"
     assert summary[UNKNOWN] == "3"
-    assert findings.estimate[2][1].startswith("3 rows have classes that the model does not know. They count as errors")
+    assert findings.estimate[2][1].startswith(
+        "3 rows have classes that the model does not know, such as 'zzz'. They count as errors"
+    )
     assert findings.nodes["support"][0] == 17
     assert findings.rows == 20
     with pytest.raises(ValueError, match="no rows of known classes"):
@@ -337,7 +340,7 @@ def test_every_link_and_label_of_the_page_leads_somewhere(findings):
     tags = Tags(render(findings))
     ids = {attributes["id"] for _, attributes in tags.found if "id" in attributes}
     targets = [attributes["href"] for tag, attributes in tags.found if tag == "a"]
-    assert len(targets) == 7
+    assert len(targets) == 8
     assert all(target[1:] in ids for target in targets)
     named = [attributes["aria-labelledby"] for _, attributes in tags.found if "aria-labelledby" in attributes]
     assert set(named) < ids
@@ -399,28 +402,13 @@ def test_all_wrong_rows_are_kept_where_others_are_not(vectorizer, monkeypatch):
     assert "all wrong ones" not in render(collect_findings(model, [rows], "Title"))
 
 
-def test_experts_are_shown_if_the_model_has_any(findings, vectorizer):
-    assert 'id="experts"' not in render(findings)
-    model = model_of(vectorizer)
-    model.experts_table_ = [
-        {"name": "soft<max>", "weight": 0.75, "cv_log_loss": 0.5123},
-        {"name": "bayes", "weight": np.float64(0.0), "cv_log_loss": None},
-    ]
-    found = collect_findings(model, [rows_of(model, vectorizer, *make(40, 1))], "Title")
-    assert found.experts == [("soft<max>", 0.75, 0.5123), ("bayes", 0.0, None)]
-    page = render(found)
-    Tags(page)
-    row = '<tr><th scope="row">{}</th><td class="number">{}</td><td class="number">{}</td></tr>'
-    assert row.format("soft&lt;max&gt;", "0.750", "0.512") in page
-    assert row.format("bayes", "0.000", "–") in page
-
-
 def test_any_classifier_with_classes_and_a_tree_is_enough():
     """Nothing else is asked of a model: neither learned variances nor weights."""
     model = SimpleNamespace(classes_=np.array(["a", "b"]), taxonomy_=None)
     log_proba = np.log([[0.9, 0.1], [0.6, 0.4]])
     findings = collect_findings(model, [Rows(np.array(["a", "b"]), log_proba, ["x", "y"], ["1", "2"], None)], "Title")
     assert dict(findings.summary)["accuracy"] == "50.0%"
-    assert (findings.variances, findings.experts) == ([], [])
+    assert (findings.variances, findings.model) == ([], Description())
+    assert 'id="model"' not in render(findings)
     assert [each["id"] for each in findings.mistakes] == ["2"]
     Tags(render(findings))

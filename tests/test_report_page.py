@@ -2,12 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from browser import Browser, find_chromium
 
-from taxolearn import KernelLogisticClassifier, Taxonomy
+from taxolearn import KernelLogisticClassifier, PoolClassifier, Taxonomy
 from taxolearn.kernels import Linear
 from taxolearn.report import collect_findings, render
 from taxolearn.report.findings import Rows
@@ -374,3 +375,81 @@ def test_all_words_can_be_read(dark, browser):
     browser.look()
     assert {"text.", "P.", "TD.", "TD.answer", "TD.truth", "A.", "BUTTON.", "OPTION.", "DT."} <= set(found)
     assert {kind: contrast for kind, contrast in found.items() if contrast < 4.5} == {}
+
+
+# -- Pools ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pool_page(tmp_path_factory):
+    """A page about a pool, with a warning; hardly any answer is wrong."""
+    generator = np.random.default_rng(0)
+    y = np.array(["a/one", "a/two", "b/three"])[np.arange(300) % 3]
+    X = np.abs(2 * np.eye(5)[np.arange(300) % 3] + generator.normal(size=(300, 5)))
+    model = PoolClassifier(taxonomy=Taxonomy.from_labels(y)).fit(X, y)
+    assert len(model.weights_) > 1
+    names = [str(k) for k in range(300)]
+    log_proba = model.predict_log_proba(X)
+    log_proba[np.arange(300), np.arange(300) % 3] += 3 * (np.arange(300) > 3)
+    log_proba -= np.log(np.exp(log_proba).sum(axis=1, keepdims=True))
+    rows = Rows(y, log_proba, [""] * 300, names, lambda rows, nodes: model.explain(X[rows], nodes))
+    findings = collect_findings(model, [rows], "A pool")
+    path = tmp_path_factory.mktemp("pool") / "r.html"
+    path.write_text(render(replace(findings, warnings=["take care"])), encoding="utf-8")
+    return path
+
+
+OPEN = "document.querySelector('#model details').open = true"
+
+
+@pytest.mark.parametrize("width", [360, 420, 720, 1000, 1280])
+def test_no_column_of_experts_is_cut_off(width, browser, pool_page):
+    browser.look(width=width)
+    browser.open(pool_page)
+    browser.run(OPEN)
+    assert browser.run(CUT_OFF) == []
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    heights = browser.run(
+        "[...document.querySelectorAll('#expert-table tbody tr')].map(row => row.getBoundingClientRect().height)"
+    )
+    assert max(heights) < 120  # words are not broken into letters
+    browser.look()
+
+
+def test_bars_show_weights(browser, pool_page):
+    browser.open(pool_page)
+    bars = browser.run(
+        "[...document.querySelectorAll('#expert-table .bar')].map(bar => [bar, bar.firstChild].map(each => "
+        "each.getBoundingClientRect())).map(([bar, fill]) => [bar.left, bar.width, fill.width / bar.width])"
+    )
+    weights = browser.run("JSON.parse(document.getElementById('data').textContent).model.experts.map(e => e.weight)")
+    assert len({(left, width) for left, width, _ in bars}) == 1
+    assert bars[0][1] > 50
+    assert [share for *_, share in bars] == pytest.approx([weight / max(weights) for weight in weights], abs=0.01)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_words_about_a_pool_can_be_read(dark, browser, pool_page):
+    browser.look(dark=dark)
+    browser.open(pool_page)
+    browser.run(OPEN)
+    found = browser.run(CONTRASTS)
+    browser.look()
+    assert {"P.warning", "SUMMARY.", "TH."} <= set(found)
+    assert {kind: contrast for kind, contrast in found.items() if contrast < 4.5} == {}
+
+
+def test_words_in_plots_do_not_overlap(browser, page, pool_page):
+    """Also where errors are so rare that the axis has decimals."""
+    for path in (page, pool_page):
+        browser.open(path)
+        overlaps = browser.run("""['reject-plot', 'reliability-plot'].flatMap(id => {
+          const texts = [...document.querySelectorAll(`#${id} text`)];
+          const boxes = texts.map(text => text.getBoundingClientRect());
+          return texts.flatMap((text, k) => texts.slice(0, k).filter((_, j) => boxes[j].left < boxes[k].right &&
+            boxes[k].left < boxes[j].right && boxes[j].top < boxes[k].bottom && boxes[k].top < boxes[j].bottom)
+            .map(other => text.textContent + other.textContent));
+        })""")
+        assert overlaps == []
+    ticks = browser.run("[...document.querySelectorAll('#reject-plot text')].map(text => text.textContent)")
+    assert any("." in tick for tick in ticks)

@@ -49,6 +49,22 @@ class Cases:
         work = partial(isolated, function, arguments | more, n_threads, limit, python)
         return self.keep(title, address(function), arguments, work)
 
+    def forget(self, function: Callable[..., Any], **arguments: Any) -> None:
+        """Drop what is known for this function and these arguments, whatever its others were."""
+        kept = [
+            {"function": name, "arguments": given, "answer": self._known[key]}
+            for key in self._known
+            for name, given in [json.loads(key)]
+            if name != address(function) or not arguments.items() <= given.items()
+        ]
+        self._known = {_key(entry["function"], entry["arguments"]): entry["answer"] for entry in kept}
+        if self._path.exists():
+            self._path.write_text("\n".join(map(json.dumps, kept)))
+
+    def known(self, function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the answer that is known for this function and these arguments, if there is one."""
+        return self._known.get(_key(address(function), arguments))
+
     def keep(
         self, title: str, function: str, arguments: dict[str, Any], work: Callable[[], dict[str, Any]]
     ) -> dict[str, Any]:

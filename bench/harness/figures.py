@@ -213,6 +213,51 @@ class Points(Figure):
         ax.margins(x=0.25, y=0.2)
 
 
+@dataclass(frozen=True)
+class Marks(Figure):
+    """A mark per row, whose form and colour are those of its library; the legend is common to all panels.
+
+    A row above ``most`` is drawn there, with its value. One with a ``bound`` and without a place was given up: a hollow
+    mark at that time, at the upper edge.
+    """
+
+    has_common_legend = True
+    axes: Axes
+    most: float
+
+    def panels(self, rows: Rows) -> list[Panel]:
+        libraries = list(dict.fromkeys(row["library"] for row in rows))
+        ours = [name for name in libraries if is_ours({"library": name})]
+        others = [name for name in libraries if name not in ours]
+        styles = dict(zip(ours, ((form, OURS) for form in cycle("*o^vDp")), strict=False))
+        colours = cycle(("#c8553d", "#e0a030", "#5a8f3c", "#7b5ea7", "#606060", "#b05090"))
+        styles |= dict(zip(others, zip(cycle("sXPd<"), colours, strict=False), strict=False))
+        return [
+            (problem, partial(self._marks, rows=of_problem, styles=styles))
+            for problem, of_problem in by_problem(rows).items()
+        ]
+
+    def _marks(self, ax: Any, rows: Rows, styles: dict[str, tuple[str, str]]) -> None:
+        axes = self.axes
+        _scales(ax, axes)
+        given_up = 0
+        for row in rows:
+            form, colour = styles[row["library"]]
+            size = 10 if form == "*" else 5
+            if row.get(axes.x) is not None and row.get(axes.y) is not None:
+                x, y = row[axes.x], min(row[axes.y], self.most)
+                ax.plot(x, y, form, color=colour, markersize=size, label=row["library"], alpha=0.85)
+                if y < row[axes.y]:
+                    text = f"{row[axes.y]:.2g}"
+                    ax.annotate(text, (x, y), (6, -3), "data", "offset points", fontsize=7, color=colour)
+            elif row.get("bound"):
+                place, where = 0.96 - 0.07 * given_up, ax.get_xaxis_transform()
+                ax.plot(row["bound"], place, form, color=colour, markersize=size, fillstyle="none", transform=where)
+                ax.annotate(">", (row["bound"], place), (6, -3), where, "offset points", fontsize=7, color=colour)
+                given_up += 1
+        ax.margins(x=0.1, y=0.15)
+
+
 def _place_labels(fig: Any, ax: Any) -> None:
     """Move every label to the nearest place around its point where it covers no point, no label and no edge."""
     from matplotlib.text import Text

@@ -1,15 +1,16 @@
 """The libraries that take part, a module each. A module registers itself by being in this folder.
 
 Its tables say what it takes part in, by the names in results: ``SOLVERS`` of the flat linear objective (suite
-``peers``), ``CLASSIFIERS`` that know trees or many classes (``peers_models``), and ``RBF_MODELS`` with an RBF kernel
-(``kernels``, ``rank`` and ``large``). bench/libraries/contracts.py describes their entries.
+``peers``), ``CLASSIFIERS`` that know trees or many classes (``peers_models``), ``TOP_MODELS`` of very many classes
+(``wordnet``), ``RBF_MODELS`` with an RBF kernel (``kernels``, ``rank`` and ``large``), and ``JOB_MODELS`` that do whole
+jobs (``jobs``). bench/libraries/contracts.py describes their entries.
 """
 
 import importlib
 import pkgutil
 from typing import Any
 
-from bench.libraries.contracts import Classifier, MakeRBF, SolverEntry
+from bench.libraries.contracts import Classifier, JobModel, MakeRBF, SolverEntry, TopModel
 
 OURS = "taxolearn"
 
@@ -24,4 +25,6 @@ def _entries(table: str) -> dict[str, Any]:
 
 SOLVERS: dict[str, SolverEntry] = _entries("SOLVERS")
 CLASSIFIERS: dict[str, Classifier] = _entries("CLASSIFIERS")
+TOP_MODELS: dict[str, TopModel] = _entries("TOP_MODELS")
 RBF_MODELS: dict[str, MakeRBF] = _entries("RBF_MODELS")
+JOB_MODELS: dict[str, JobModel] = _entries("JOB_MODELS")

@@ -1,4 +1,4 @@
-"""What a library can take part in: the flat linear objective, classification into a tree, and RBF models.
+"""What a library can take part in: the flat linear objective, classification into a tree, RBF models, and whole jobs.
 
 A solver of the flat linear objective (bench/harness/certify.py) may minimize it in any form. Most do so over
 W ((d + 1) x C) from 0,
@@ -9,8 +9,9 @@ in which the prior is the unit matrix, with ten pairs of vectors in the memory o
 are stored by rows.
 """
 
+import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from bench.harness.certify import certify
+from bench.harness.job_scores import log_probabilities, mean_loss
 from bench.problems.data import Data, Floats
+from bench.problems.features import usual_features
+from bench.problems.jobs import Job, held_out_tenth
 from bench.problems.trees import TreeData
 
 Labels = npt.NDArray[np.int64]
@@ -120,7 +124,7 @@ Predict = Callable[[Any], Floats]  # probabilities, one column per class; they n
 class Rows:
     """Inputs (n x d) and class numbers (n) to train on; ``classes`` are the names of all."""
 
-    data: TreeData
+    data: TreeData | Job
     classes: npt.NDArray[Any]
     X: Any
     y: Labels
@@ -142,6 +146,18 @@ class Classifier:
     pecos: bool = False
 
 
+PredictTop = Callable[[Any, int], Labels]  # numbers of the k most probable classes, the first one first; -1 for none
+
+
+@dataclass(frozen=True)
+class TopModel:
+    """How to fit rows of very many classes, the settings to choose from, and whether the environment is PECOS's."""
+
+    fit: Callable[..., PredictTop]
+    grid: tuple[dict[str, float], ...] = ({},)
+    pecos: bool = False
+
+
 @dataclass
 class FittedRBF:
     """A fitted model: logarithms of its probabilities, the labels of their columns, and what the fit says of itself."""
@@ -160,3 +176,76 @@ def logarithms(proba: Floats) -> Floats:
     """Logarithms of probabilities, which are raised to the least one that counts."""
     logs: Floats = np.log(np.maximum(proba, LEAST_PROBABILITY))
     return logs
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model, or a part of it, says about test rows: logarithms of probabilities of classes, and other facts."""
+
+    classes: Any
+    log_proba: Floats | None
+    facts: dict[str, Any] = field(default_factory=dict)
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class FittedJob:
+    """``answers`` are those for test inputs as the job has them; ``setting`` is what was chosen, in words."""
+
+    answers: Callable[[Any], list[Answer]]
+    setting: str = ""
+
+
+FitJob = Callable[[], FittedJob]  # features, tuning and fit, which are timed together
+
+
+@dataclass(frozen=True)
+class JobModel:
+    """How a whole job is done: made of a job and a number of threads; what making it imports is not timed.
+
+    ``tuning`` says in words what is tuned and how.
+    """
+
+    make: Callable[[Job, int], FitJob]
+    tuning: str
+    takes: Callable[[Job], bool] = lambda _: True
+    pecos: bool = False
+
+
+def one_answer(job: Job, features: Any, proba: Callable[[Any], Floats], classes: Any, setting: str) -> FittedJob:
+    """A fitted model without parts, whose probabilities need neither sum to one nor be above zero."""
+
+    def answers(X: Any) -> list[Answer]:
+        logs, zeros = log_probabilities(proba(X if features is None else features.transform(X)), len(job.y))
+        return [Answer(classes, logs, {"zeros": zeros})]
+
+    return FittedJob(answers, setting)
+
+
+def chosen_by_a_tenth(
+    fit: Callable[..., Predict], penalties: tuple[float, ...], modules: tuple[str, ...]
+) -> Callable[[Job, int], FitJob]:
+    """Make a model whose penalty C is the one of least log loss on a tenth of the rows, and is then fitted to all."""
+
+    def make(job: Job, n_threads: int) -> FitJob:
+        for module in modules:
+            importlib.import_module(module)
+
+        def run() -> FittedJob:
+            features = usual_features(job)
+            X = sparse.csr_matrix(features.fit_transform(job.X))
+            classes, y = np.unique(job.y, return_inverse=True)
+            rows = Rows(job, classes, X, y, n_threads)
+            held_out, rest = held_out_tenth(y)
+
+            def loss(C: float) -> float:
+                proba = fit(replace(rows, X=X[rest], y=y[rest]), C=C)(X[held_out])
+                return mean_loss(log_probabilities(proba, len(rest))[0], y[held_out])
+
+            C = min(penalties, key=loss)
+            predict = fit(rows, C=C)
+            return one_answer(job, features, lambda X: predict(sparse.csr_matrix(X)), classes, f"C {C:g}")
+
+        return run
+
+    return make

@@ -7,16 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from bench.libraries.contracts import LOWER_PENALTIES, Classifier, Predict, Rows
+from bench.libraries.contracts import (
+    LOWER_PENALTIES,
+    Classifier,
+    JobModel,
+    Labels,
+    Predict,
+    PredictTop,
+    Rows,
+    TopModel,
+    chosen_by_a_tenth,
+)
 from bench.problems.data import Floats
 
 
-def classifier(rows: Rows, kind: str, C: float) -> Predict:
-    """A model of the given kind, in a folder of its own."""
-    folder = tempfile.TemporaryDirectory()  # gone when the model is
+def _fitted(rows: Rows, kind: str, C: float) -> tuple[Any, Any]:
+    """A model of the given kind, and its folder, which is gone when nobody holds it."""
+    folder = tempfile.TemporaryDirectory()
     made = getattr(importlib.import_module("napkinxc.models"), kind)
     model = made(folder.name, liblinear_c=C, threads=rows.n_threads, seed=0)
     model.fit(rows.X, rows.y.tolist())
+    return model, folder
+
+
+def classifier(rows: Rows, kind: str, C: float) -> Predict:
+    """Probabilities of all classes."""
+    model, folder = _fitted(rows, kind, C)
 
     def predict(X: Any, _: Any = folder) -> Floats:
         full = np.zeros((X.shape[0], len(rows.classes)))
@@ -28,7 +44,32 @@ def classifier(rows: Rows, kind: str, C: float) -> Predict:
     return predict
 
 
+def top(rows: Rows, kind: str, C: float) -> PredictTop:
+    """The most probable classes alone."""
+    model, folder = _fitted(rows, kind, C)
+
+    def predict(X: Any, k: int, _: Any = folder) -> Labels:
+        best = np.full((X.shape[0], k), -1)
+        for row, answers in enumerate(model.predict(X, top_k=k)):
+            best[row, : len(answers)] = answers
+        return best
+
+    return predict
+
+
 CLASSIFIERS = {
     "napkinXC PLT": Classifier(partial(classifier, kind="PLT"), LOWER_PENALTIES),
     "napkinXC HSM": Classifier(partial(classifier, kind="HSM"), LOWER_PENALTIES),
+}
+TOP_MODELS = {
+    f"napkinXC {kind}": TopModel(partial(top, kind=kind), ({"C": 1.0}, {"C": 10.0}, {"C": 100.0}))
+    for kind in ("PLT", "HSM")
+}
+JOB_MODELS = {
+    f"napkinXC {kind}": JobModel(
+        chosen_by_a_tenth(partial(classifier, kind=kind), (1.0, 10.0, 100.0), ("napkinxc.models",)),
+        f"{kind} with a tree of its own; C of 1, 10, 100 by the log loss of a held-out tenth, then a fit to all rows",
+        takes=lambda job: job.is_sparse or job.taxonomy is not None,
+    )
+    for kind in ("PLT", "HSM")
 }

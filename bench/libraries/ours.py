@@ -5,12 +5,36 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.special import log_softmax
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.utils import get_tags
 
-from bench.libraries.contracts import VALUES, Classifier, FitRBF, FittedRBF, Predict, Rows, Solver, SolverEntry, Task
+from bench.harness.job_scores import columns_of, log_probabilities
+from bench.libraries.contracts import (
+    VALUES,
+    Answer,
+    Classifier,
+    FitJob,
+    FitRBF,
+    FittedJob,
+    FittedRBF,
+    JobModel,
+    Labels,
+    Predict,
+    PredictTop,
+    Rows,
+    Solver,
+    SolverEntry,
+    Task,
+    TopModel,
+)
 from bench.problems.data import Data
+from bench.problems.jobs import Job
 from bench.problems.rbf import Values
-from taxolearn import KernelLogisticClassifier, Taxonomy, Tree
+from taxolearn import KernelLogisticClassifier, PoolClassifier, Taxonomy, TopDownClassifier, Tree
 from taxolearn import Solver as KernelSolver
+from taxolearn.features import TableFeatures
 from taxolearn.kernels import Linear, PerClass
 
 _INTERCEPT_VARIANCE = 1.0  # of classifiers
@@ -85,6 +109,54 @@ def rbf_model(
     return fit
 
 
+def pool(job: Job, n_threads: int) -> FitJob:
+    """The pool with its defaults, and each of its experts at its own temperature."""
+
+    def run() -> FittedJob:
+        features: Any = TableFeatures() if job.is_text else TfidfTransformer(sublinear_tf=True)
+        if not (job.is_text or job.has_counts):
+            features = None
+        X = job.X if features is None else features.fit_transform(job.X)
+        model = PoolClassifier(taxonomy=job.taxonomy, n_threads=n_threads).fit(X, job.y)
+        chosen = ", ".join(f"{name} {weight:.2f}" for name, weight in model.weights_.items())
+
+        def answers(X: Any) -> list[Answer]:
+            given = X if features is None else features.transform(X)
+            whole = Answer(model.classes_, model.predict_log_proba(given))
+            return [whole, *(_expert(model, row, given, len(job.y)) for row in model.table_)]
+
+        return FittedJob(answers, chosen)
+
+    return run
+
+
+def _expert(model: Any, row: Any, X: Any, n_rows: int) -> Answer:
+    """What one expert of a fitted pool says; seconds are those of its tuning and of its fits in the folds."""
+    facts = {"setting": f"weight {row.weight:.2f}", "seconds": row.seconds}
+    if row.name not in model.experts_:
+        return Answer(None, None, facts | {"status": "not kept"}, row.name)
+    expert = model.experts_[row.name]
+    if not (sparse.issparse(X) or get_tags(expert).input_tags.positive_only):
+        X = (X - model.mean_) / model.scale_
+    logs = log_softmax(expert.predict_log_proba(X) / model.temperatures_[row.name], axis=1)
+    if not np.isfinite(logs).all():
+        logs, zeros = log_probabilities(np.exp(logs), n_rows)
+        facts["zeros"] = zeros
+    return Answer(expert.classes_, logs, facts, row.name)
+
+
+def top_down(rows: Rows) -> PredictTop:
+    """A softmax at every inner node of the tree; a class that lies on such a node has a leaf of its own below it."""
+    model = TopDownClassifier(rows.data.taxonomy, labels="own", n_threads=rows.n_threads)
+    model.fit(rows.X, rows.classes[rows.y])
+
+    def predict(X: Any, k: int) -> Labels:
+        labels, _ = model.top_classes(X, k)
+        return columns_of(labels.ravel(), rows.classes).reshape(labels.shape)
+
+    return predict
+
+
 SOLVERS = {"taxolearn": SolverEntry(solver)}
 CLASSIFIERS = {
     "taxolearn, tree": Classifier(
@@ -93,4 +165,8 @@ CLASSIFIERS = {
     ),
     "taxolearn, flat": Classifier(partial(classifier, tree=False), tuple({"variance": value} for value in VALUES)),
 }
+TOP_MODELS = {"taxolearn, top-down": TopModel(top_down)}
 RBF_MODELS = {"taxolearn": rbf_model}
+JOB_MODELS = {
+    "taxolearn, pool": JobModel(pool, "PoolClassifier(taxonomy=...) on TableFeatures() of texts, everything by default")
+}

@@ -6,27 +6,44 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bench.libraries.contracts import LOWER_PENALTIES, Classifier, Predict, Rows
+from bench.libraries.contracts import (
+    LOWER_PENALTIES,
+    Classifier,
+    JobModel,
+    Labels,
+    Predict,
+    PredictTop,
+    Rows,
+    TopModel,
+    chosen_by_a_tenth,
+)
 from bench.problems.data import Floats
 
 
-def classifier(rows: Rows, C: float) -> Predict:
-    """A model on a tree of the classes that PECOS makes itself; all classes are scored."""
+def _fitted(rows: Rows, C: float) -> Any:
+    """A model on a tree of the classes that PECOS makes itself."""
     xmc, xlinear = (importlib.import_module(f"pecos.xmc{name}") for name in (".base", ".xlinear"))
-    count = len(rows.classes)
-    X = sparse.csr_matrix(rows.X, dtype=np.float32).sorted_indices()
+    X = _as_floats(rows.X)
     ones = np.ones(len(rows.y), dtype=np.float32)
-    Y = sparse.csc_matrix((ones, (np.arange(len(rows.y)), rows.y)), shape=(len(rows.y), count))
+    Y = sparse.csc_matrix((ones, (np.arange(len(rows.y)), rows.y)), shape=(len(rows.y), len(rows.classes)))
     features = xmc.LabelEmbeddingFactory.create(Y, X, method="pifa", threads=rows.n_threads)
     clusters = xmc.Indexer.gen(features, threads=rows.n_threads)
-    model = xlinear.XLinearModel.train(
+    return xlinear.XLinearModel.train(
         X, Y, C=clusters, solver_type="L2R_LR_DUAL", Cp=C, Cn=C, bias=1.0, threads=rows.n_threads
     )
 
+
+def _as_floats(X: Any) -> Any:
+    return sparse.csr_matrix(X, dtype=np.float32).sorted_indices()
+
+
+def classifier(rows: Rows, C: float) -> Predict:
+    """Probabilities of all classes: the beam is as wide as there are classes."""
+    model, count = _fitted(rows, C), len(rows.classes)
+
     def predict(X: Any) -> Floats:
-        given = sparse.csr_matrix(X, dtype=np.float32).sorted_indices()
         answer = model.predict(
-            given, only_topk=count, beam_size=count, post_processor="sigmoid", threads=rows.n_threads
+            _as_floats(X), only_topk=count, beam_size=count, post_processor="sigmoid", threads=rows.n_threads
         )
         full: Floats = answer.toarray().astype(np.float64)
         return full
@@ -34,4 +51,31 @@ def classifier(rows: Rows, C: float) -> Predict:
     return predict
 
 
+def top(rows: Rows, C: float) -> PredictTop:
+    """The most probable classes alone, with the beam of 10 that is the default."""
+    model = _fitted(rows, C)
+
+    def predict(X: Any, k: int) -> Labels:
+        answer = model.predict(
+            _as_floats(X), only_topk=k, beam_size=10, post_processor="sigmoid", threads=rows.n_threads
+        )
+        best = np.full((X.shape[0], k), -1)
+        for row, (begin, end) in enumerate(zip(answer.indptr, answer.indptr[1:], strict=False)):
+            order = np.argsort(-answer.data[begin:end], kind="stable")
+            best[row, : end - begin] = answer.indices[begin:end][order]
+        return best
+
+    return predict
+
+
 CLASSIFIERS = {"PECOS XLinear": Classifier(classifier, LOWER_PENALTIES, pecos=True)}
+TOP_MODELS = {"PECOS XLinear": TopModel(top, ({"C": 1.0}, {"C": 10.0}, {"C": 100.0}), pecos=True)}
+JOB_MODELS = {
+    "PECOS XLinear": JobModel(
+        chosen_by_a_tenth(classifier, (1.0, 10.0, 100.0), ("pecos.xmc.base", "pecos.xmc.xlinear")),
+        "L2R_LR_DUAL on a tree of its own, all classes scored; Cp of 1, 10, 100 by the log loss of a held-out tenth, "
+        "then a fit to all rows",
+        takes=lambda job: job.is_sparse,
+        pecos=True,
+    )
+}

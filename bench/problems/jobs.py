@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import json
 import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from bench.problems.data import data_directory, satimage, usps
 from bench.problems.trees import TREES
@@ -36,6 +39,16 @@ class Job:
         return isinstance(self.X, list)
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether the inputs are texts or a sparse matrix."""
+        return self.is_text or sparse.issparse(self.X)
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether the inputs are sparse and whole numbers, which weights of terms are made of."""
+        return sparse.issparse(self.X) and bool((self.X.data == np.rint(self.X.data)).all())
+
+    @property
     def description(self) -> str:
         columns = "texts" if self.is_text else f"{self.X.shape[1]} features"
         tree = "flat" if self.taxonomy is None else f"tree of {self.taxonomy.n_nodes - 1} nodes"
@@ -46,6 +59,19 @@ class Job:
         rows = np.sort(np.random.default_rng(0).permutation(len(self.y))[:count])
         X = [self.X[i] for i in rows] if self.is_text else self.X[rows]
         return Job(self.name, X, self.y[rows], self.X_test, self.y_test, self.taxonomy)
+
+
+def held_out_share(y: Labels, share: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """A random share of the rows, always the same, and the others, among which every class has a row."""
+    order = np.random.default_rng(0).permutation(len(y))
+    first = np.unique(y[order], return_index=True)[1]
+    held_out = np.sort(np.delete(order, first)[: max(1, int(share * len(y)))])
+    return held_out, np.setdiff1d(order, held_out)
+
+
+def held_out_tenth(y: Labels) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """A tenth of the rows, to choose settings by."""
+    return held_out_share(y, 0.1)
 
 
 def _split(name: str, X: Any, y: Labels, taxonomy: Taxonomy | None, share: float = 0.2) -> Job:
@@ -109,8 +135,25 @@ def _tree(name: str) -> Job:
     return Job(name, data.X, data.y, data.X_test, data.y_test, data.taxonomy)
 
 
+def write_docstrings(path: Path) -> None:
+    """Write the docstrings of the packages that are installed here, unless the file is there."""
+    if not path.exists():
+        texts, labels = load_docstrings(return_X_y=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([list(texts), np.asarray(labels).tolist()]))
+
+
+def read_docstrings(path: Path) -> Job:
+    """The docstrings that ``write_docstrings`` wrote, perhaps where other versions are installed."""
+    texts, labels = json.loads(path.read_text())
+    return _of_docstrings(texts, labels)
+
+
 def _docstrings() -> Job:
-    texts, labels = load_docstrings(return_X_y=True)
+    return _of_docstrings(*load_docstrings(return_X_y=True))
+
+
+def _of_docstrings(texts: Sequence[str], labels: Sequence[str]) -> Job:
     return _split("docstrings", list(texts), np.asarray(labels), Taxonomy.from_labels(labels), share=0.25)
 
 

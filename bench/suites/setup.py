@@ -1,4 +1,4 @@
-"""Make the environments that the suites ``peers`` and ``peers_models`` need."""
+"""Make the environments that the suites ``peers``, ``peers_models`` and ``jobs`` need."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -6,7 +6,7 @@ from bench.harness import environments
 from bench.harness.options import add_folder
 from bench.harness.report import Result
 
-HELP = "make the environments that peers and peers_models need"
+HELP = "make the environments that peers, peers_models and jobs need"
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -45,6 +45,9 @@ void bind_criterion(py::module_& module) {
       .def_property_readonly("function_gradient",
                              [](const Criterion& self) { return as_array(self.function_gradient); })
       .def_readonly("intercept_variance_gradient", &Criterion::intercept_variance_gradient)
+      .def(
+          "take_predictors", [](Criterion& self) { return python::as_array(std::move(self.predictors)); },
+          "Predictors of the held-out rows, n x C; only once.")
       .def_readonly("converged", &Criterion::converged)
       .def_readonly("gap", &Criterion::gap)
       .def_readonly("adjoint_gap", &Criterion::adjoint_gap)

@@ -112,6 +112,8 @@ void bind_criterion_settings(py::module_& module) {
       .def_readwrite("tol", &CriterionSettings::tolerance)
       .def_readwrite("adjoint_tol", &CriterionSettings::adjoint_tolerance)
       .def_readwrite("max_iter", &CriterionSettings::max_iterations)
+      .def_readwrite("gradient", &CriterionSettings::gradient)
+      .def_readwrite("keep_predictors", &CriterionSettings::keep_predictors)
       .def_readwrite("kernel_gradient", &CriterionSettings::kernel_gradient)
       .def_readwrite("temperature", &CriterionSettings::temperature)
       .def_readwrite("learn_temperature", &CriterionSettings::learn_temperature)

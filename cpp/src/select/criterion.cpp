@@ -97,7 +97,13 @@ Link CrossValidation::scores() const {
 template <class T>
 void CrossValidation::run(const Prior& prior, const CriterionSettings& settings, const WarmStart& before,
                           Criterion& out, const Execution& execution) {
-  if (!settings.learn_temperature) return run_folds<T>(prior, settings, before, nullptr, out, execution);
+  Matrix<double> kept;
+  if (!settings.learn_temperature) {
+    if (settings.keep_predictors) kept = Matrix<double>(likelihood_.rows(), likelihood_.outputs());
+    run_folds<T>(prior, settings, before, settings.keep_predictors ? &kept : nullptr, out, execution);
+    out.predictors = std::move(kept);
+    return;
+  }
   // The temperature has to be known before the systems: the fits come first, then both begin where these ended.
   CriterionSettings at_best = settings;
   at_best.gradient = false;
@@ -106,6 +112,7 @@ void CrossValidation::run(const Prior& prior, const CriterionSettings& settings,
   {
     Matrix<double> predictors(likelihood_.rows(), likelihood_.outputs());
     run_folds<T>(prior, at_best, before, &predictors, out, execution);
+    if (settings.keep_predictors) kept = predictors;
     std::vector<Index> rows(folds_.of_row.size());
     std::iota(rows.begin(), rows.end(), Index(0));
     std::vector<double> factors;
@@ -125,6 +132,7 @@ void CrossValidation::run(const Prior& prior, const CriterionSettings& settings,
   } else {
     out.value = out.plain_value = best.loss;
   }
+  out.predictors = std::move(kept);
   out.temperature = best.temperature;
   out.temperature_gradient += std::log(best.temperature);
   out.value += best.penalty;

@@ -142,6 +142,8 @@ class CriterionSettings:
     tol: float
     adjoint_tol: float
     max_iter: int
+    gradient: bool
+    keep_predictors: bool
     kernel_gradient: bool
     temperature: float
     learn_temperature: bool
@@ -289,6 +291,7 @@ class Criterion:
     def function_gradient(self) -> _Floats: ...
     @property
     def intercept_variance_gradient(self) -> float: ...
+    def take_predictors(self) -> _Floats: ...
     @property
     def converged(self) -> bool: ...
     @property

@@ -17,7 +17,7 @@ from taxolearn.cli.main import (
     options_of,
     threads_option,
 )
-from taxolearn.cli.models import load_model
+from taxolearn.cli.models import load_model, read_model_report, training_remarks, unknown_remarks
 from taxolearn.report.scores import REJECTED, TOP, RunningScores
 
 __all__ = ["COMMAND", "EvaluateOptions", "run"]
@@ -65,14 +65,15 @@ def run(options: EvaluateOptions) -> None:
             ("taxo-loss, --loss taxo", figure(figures["taxo_loss_decided"])),
             ("accuracy of the parent", _percent(figures["parent_accuracy"])),
         ]
-    remarks = []
-    if figures["rows_of_unknown_classes"]:
-        remarks.append(
-            f"{figures['rows_of_unknown_classes']} rows have classes that the model does not know, or inner nodes for "
-            "labels; they count as errors in accuracies, F1 and when rejecting, and are left out of all other figures"
-        )
+    remarks = [
+        *training_remarks(read_model_report(options.model), options.data.path, rows_read),
+        *unknown_remarks(
+            figures,
+            "such rows count as errors in accuracies, F1 and when rejecting, and are left out of all other figures",
+        ),
+    ]
     page.result(
-        {"model": options.model, "data": options.data.path, **figures},
+        {"model": options.model, "data": options.data.path, **figures, "remarks": remarks},
         title="On these rows",
         rows=rows,
         remarks=remarks,

@@ -26,7 +26,8 @@ from taxolearn.cli.main import (
     threads_option,
     writing,
 )
-from taxolearn.cli.models import load_model, read_model_report
+from taxolearn.cli.models import load_model, read_model_report, training_remarks, unknown_remarks
+from taxolearn.estimators.prune import is_linear
 from taxolearn.readers.tables import CHUNK_ROWS
 from taxolearn.report.scores import RunningScores
 
@@ -62,12 +63,8 @@ def run(options: PruneOptions) -> None:
     page = Page(options.json)
     check_output(options.output, options.model, options.data.path)
     model, schema = load_model(options.model, options.threads)
-    if not hasattr(model.steps[-1][1], "coef_"):
-        raise CommandError(
-            f"{options.model}: the model is no single linear one, so it has no weights to leave out; train it with "
-            "--model softmax",
-            USAGE,
-        )
+    if not is_linear(model.steps[-1][1]):
+        raise CommandError(f"{options.model}: the model is not linear, so it has no weights to leave out", USAGE)
     with page.stage(f"Reading {options.data.path}"):
         batch = read_whole(options.data, schema)
         with reading(options.data.path, batch.lines):
@@ -88,7 +85,8 @@ def run(options: PruneOptions) -> None:
         before = scores(whole)
         if before["log_loss"] is None:
             raise CommandError(
-                f"{options.data.path}: no row has a class that the model knows, so nothing can be compared"
+                f"{options.data.path}: no row has a class that the model knows, so nothing can be compared; the first "
+                f"label is {before['unknown_class']!r}"
             )
         found = None
         for share in _SHARES if options.share is None else (options.share,):
@@ -115,11 +113,18 @@ def run(options: PruneOptions) -> None:
     }
     model.steps[-1] = (model.steps[-1][0], classifier)
     report = read_model_report(options.model)
+    known = before["rows"] - before["rows_of_unknown_classes"]
+    remarks = [
+        *training_remarks(report, options.data.path, before["rows"]),
+        *unknown_remarks(before, f"log loss and calibration error are those of the other {known:,}"),
+    ]
     with writing(options.output):
         taxolearn.save(model, options.output, report=report["report"] | {"pruning": statement})
     small = Path(options.output).stat().st_size
+    if small >= size:
+        remarks.append("the file did not get smaller: weights that stay are stored with their place")
     page.result(
-        {"model": options.output, "size_before": size, "size_bytes": small, **statement},
+        {"model": options.output, "size_before": size, "size_bytes": small, **statement, "remarks": remarks},
         title=f"Model written to {options.output}",
         rows=[
             ("weights left out", f"{share:.2%}"),
@@ -128,7 +133,7 @@ def run(options: PruneOptions) -> None:
             ("log loss", f"{figure(before['log_loss'])}, now {figure(after['log_loss'])}"),
             ("calibration error", f"{before['calibration_error']:.2%}, now {after['calibration_error']:.2%}"),
         ],
-        remarks=[] if small < size else ["the file did not get smaller: weights that stay are stored with their place"],
+        remarks=remarks,
     )
 
 

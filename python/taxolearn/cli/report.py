@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ from taxolearn.cli.main import (
     threads_option,
     writing,
 )
-from taxolearn.cli.models import load_model, read_model_report
+from taxolearn.cli.models import load_model, read_model_report, training_of, training_remarks
 from taxolearn.raw_files import replaced
+from taxolearn.report.description import explained_by
 from taxolearn.report.findings import Rows, collect_findings
 from taxolearn.report.page import current_date, render
 
@@ -65,12 +66,21 @@ def run(options: ReportOptions) -> None:
         rows = _rows(model, schema, batches, options.data.path, count)
         id_name = options.id or ("line" if options.data.kind in LINES else "row")
         with reading(options.data.path):
-            findings = collect_findings(model.steps[-1][1], rows, title, _facts(options.model), id_name=id_name)
+            report = read_model_report(options.model)
+            trained = training_of(report).get("rows")
+            trained = trained if isinstance(trained, int) and trained > 0 else None
+            facts = [
+                ("features", f"{report['features']:,}"),
+                *([] if trained is None else [("training rows", f"{trained:,}")]),
+            ]
+            findings = collect_findings(model.steps[-1][1], rows, title, facts, id_name=id_name, training_rows=trained)
+    remarks = training_remarks(report, options.data.path, findings.rows)
+    findings = replace(findings, warnings=remarks)
     text = render(findings, written_on=written_on).encode("utf-8", "replace")
     with writing(options.output), replaced(Path(options.output), "report") as file:
         file.write(text)
-    figures = {"report": options.output, "size_bytes": len(text), "rows": findings.nodes["support"][0]}
-    page.result(figures, title=f"Report written to {options.output}", rows=findings.lines())
+    figures = {"report": options.output, "size_bytes": len(text), "rows": findings.rows, "remarks": remarks}
+    page.result(figures, title=f"Report written to {options.output}", rows=findings.lines(), remarks=remarks)
 
 
 def _rows(
@@ -83,7 +93,7 @@ def _rows(
             X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
         labels = labels_like(classifier.classes_, batch, path)
         explain = None
-        if hasattr(classifier, "coef_"):
+        if explained_by(classifier)[0]:
 
             def explain(rows: list[int], nodes: list[Any], X: Any = X) -> Any:
                 return classifier.explain(X[rows], nodes, feature_names=names)
@@ -103,19 +113,6 @@ def _texts(batch: Batch, schema: Schema) -> list[str]:
     if schema.text:
         return [" · ".join(str(value) for value in row if value) for row in rows]
     return [", ".join(f"{name} {value}" for name, value in zip(shown, row, strict=True)) for row in rows]
-
-
-def _facts(path: str) -> list[tuple[str, str]]:
-    """Facts about the training for the summary."""
-    report = read_model_report(path)
-    training = report["report"].get("training", {})
-    out = [("features", f"{report['features']:,}")]
-    if isinstance(training, dict):
-        if isinstance(training.get("rows"), int):
-            out.append(("training rows", f"{training['rows']:,}"))
-        if isinstance(training.get("cv_log_loss"), float):
-            out.append(("log loss in cross-validation", f"{training['cv_log_loss']:.3f}"))
-    return out
 
 
 COMMAND = Command(

@@ -63,7 +63,7 @@ _SCORES = (  # of rows held out that are stored with the model
 _TEXTS = "features of texts"
 
 
-def _characters(text: str) -> tuple[int, int] | str | None:
+def _lengths_or_auto(text: str) -> tuple[int, int] | str | None:
     """Two lengths as in ``lengths``, or "auto"."""
     return text if text == "auto" else lengths(text)
 
@@ -92,17 +92,17 @@ class TrainOptions:
         "--label", "column of the classes; repeated, those of the levels of a path, from the top down"
     )
     tree: LabelOptions = options_of(LabelOptions)
-    words: tuple[int, int] | None = option(
+    words: tuple[int, int] | str | None = option(
         "--words",
-        type=lengths,
+        type=_lengths_or_auto,
         default=_FEATURES.words,
         metavar="A-B",
         group=_TEXTS,
-        help="count sequences of A to B words; none for no words (default: 1-2)",
+        help="count sequences of A to B words; none for no words (default: 1-2 if texts are short, else 1-1)",
     )
     characters: tuple[int, int] | str | None = option(
         "--characters",
-        type=_characters,
+        type=_lengths_or_auto,
         default=_FEATURES.characters,
         metavar="A-B",
         group=_TEXTS,

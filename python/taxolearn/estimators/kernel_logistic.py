@@ -29,9 +29,10 @@ from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import as_tuning
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.learn import Learned, learn_hyperparameters
+from taxolearn.tuning.search import LearningResult
 from taxolearn.validation import check_choice, check_inputs, check_number, check_threads
 
-__all__ = ["KernelLogisticClassifier", "class_functions", "set_class_functions"]
+__all__ = ["KernelLogisticClassifier", "class_functions", "set_class_functions", "tune", "with_hyperparameters"]
 
 _LINKS = {"softmax": "softmax", "independent": "one_of"}  # losses, and how their predictors become probabilities
 
@@ -327,33 +328,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         folds : as in CrossValidation, optional
             In place of those of ``tuning``.
         """
-        if self.tuning is None:
-            return clone(self)  # type: ignore[no-any-return]
-        tuning = clone(as_tuning(self.tuning))
-        if folds is not None:
-            tuning.folds = folds
-        labels = as_labels(self.labels)
-        targets = read_targets(y, self.taxonomy, labels.inner)
-        scratch = clone(self)
-        X, y = check_inputs(scratch, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
-        targets = label_targets(y, self.taxonomy, labels.inner) if targets is None else targets
-        found = learn_hyperparameters(
-            scratch, tuning, X, targets, sample_weight, earlier=None, verbose=int(self.verbose)
-        )
-        table = found.hyperparameters
-        out: KernelLogisticClassifier = clone(self)
-        out.set_params(
-            kernel=table.kernels or table.kernel,
-            intercept_variance=table.intercept_variance,
-            temperature=table.temperature,
-            tuning=None,
-        )
-        if table.loadings is not None:
-            raise ValueError("tuned cannot hand on what a LearnedCoupling has learned; fit the model instead")
-        if table.variances:
-            coupling = as_coupling(self.coupling, self.taxonomy)
-            out.coupling = with_params(coupling, {"variances": np.array(list(table.variances.values()))}, "coupling")
-        return out
+        return tune(self, X, y, sample_weight, folds)[0]
 
     @property
     def coupling_(self) -> ClassFactors:
@@ -403,6 +378,41 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         grown.taxonomy = grown.taxonomy_ = taxonomy
         set_class_functions(grown, functions)
         return grown
+
+
+def tune(
+    model: KernelLogisticClassifier, X: Any, y: Any, sample_weight: Any = None, folds: Any = None
+) -> tuple[KernelLogisticClassifier, LearningResult | None]:
+    """What ``tuned`` returns, and how learning went; None where there was nothing to learn."""
+    if model.tuning is None:
+        return clone(model), None
+    tuning = clone(as_tuning(model.tuning))
+    if folds is not None:
+        tuning.folds = folds
+    labels = as_labels(model.labels)
+    targets = read_targets(y, model.taxonomy, labels.inner)
+    scratch = clone(model)
+    X, y = check_inputs(scratch, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
+    targets = label_targets(y, model.taxonomy, labels.inner) if targets is None else targets
+    found = learn_hyperparameters(scratch, tuning, X, targets, sample_weight, earlier=None, verbose=int(model.verbose))
+    return with_hyperparameters(model, found.hyperparameters), found.result
+
+
+def with_hyperparameters(model: KernelLogisticClassifier, table: Hyperparameters) -> KernelLogisticClassifier:
+    """An unfitted copy that has these hyperparameters as its arguments, and ``tuning=None``."""
+    if table.loadings is not None:
+        raise ValueError("tuned cannot hand on what a LearnedCoupling has learned; fit the model instead")
+    out: KernelLogisticClassifier = clone(model)
+    out.set_params(
+        kernel=table.kernels or table.kernel,
+        intercept_variance=table.intercept_variance,
+        temperature=table.temperature,
+        tuning=None,
+    )
+    if table.variances:
+        coupling = as_coupling(model.coupling, model.taxonomy)
+        out.coupling = with_params(coupling, {"variances": np.array(list(table.variances.values()))}, "coupling")
+    return out
 
 
 def set_class_functions(model: Any, functions: ClassFunctions) -> None:

@@ -18,7 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation
+from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, certain_targets, class_numbers
+from taxolearn.estimators.pool_dense import choose_scaling
 from taxolearn.estimators.pool_experts import (
     FREQUENCIES,
     HeldOut,
@@ -33,8 +35,9 @@ from taxolearn.estimators.pool_experts import (
     subset_of_rows,
     without_zeros,
 )
+from taxolearn.estimators.pool_logistic import OutOfTimeError, best_of, score_logistic
 from taxolearn.estimators.pool_weights import PoolObjective, PoolResult, fit_pool_weights, fit_temperature
-from taxolearn.targets import label_targets, row_weights
+from taxolearn.targets import Targets, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import make_folds
 from taxolearn.validation import check_inputs, check_number, check_threads
@@ -46,6 +49,7 @@ Integers = npt.NDArray[np.int64]
 
 _ENTRIES = 60_000_000  # scores of all experts that weights are fitted to, at most
 _STANDARD_ERRORS = 2.0  # by which a pool has to be better than the shares of classes
+_MANY_ROWS = 10_000  # from which on one of the folds is enough
 _LEAST_SHARE = 0.01  # of the sum of weights, below which an expert is dropped
 
 
@@ -105,8 +109,9 @@ class PoolClassifier(TaxonomyClassifier):
     taxonomy : Taxonomy, default=None
         A tree whose leaves are the classes. "auto" gives it to the experts; those that are listed have their own.
     folds : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int, default=3
-        Number of folds, or the folds themselves. The row of a class that has no other is never held out.
-    tol : float, default=1e-4
+        Number of folds, or the folds themselves. The row of a class that has no other is never held out. From 10,000
+        rows on, one fold of that number is enough: its rows are held out, the others never.
+    tol : float, default=1e-3
         Relative gap at which fits of experts of "auto" stop.
     time_limit : float, default=None
         Seconds. Experts are tried cheapest first; those for which no time is left are skipped, and time for the last
@@ -155,7 +160,7 @@ class PoolClassifier(TaxonomyClassifier):
         *,
         taxonomy: Taxonomy | None = None,
         folds: Any = 3,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         time_limit: float | None = None,
         n_threads: int | None = None,
         random_state: Any = 0,
@@ -198,36 +203,31 @@ class PoolClassifier(TaxonomyClassifier):
         deadline = begin + limit
         tol = check_number("tol", self.tol, least=0, strict=True)
         check_threads(self.n_threads)
-        targets = certain_targets(y, self.taxonomy, type(self).__name__)
-        X, y = check_inputs(self, X, y, reset=True)
-        targets = label_targets(y, self.taxonomy, "below") if targets is None else targets
-        weights = row_weights(targets, sample_weight, None, X)
-        numbers, n_classes = class_numbers(targets), targets.n_classes
-        folds = self.folds
-        if weights is not None and (weights == 0).any():
-            used = weights > 0
-            X, numbers, weights = X[used], numbers[used], weights[used]
-            folds = folds[used] if isinstance(folds, np.ndarray) and folds.shape == used.shape else folds
+        X, targets, numbers, weights, used = self._read(X, y, sample_weight)
+        n_classes, folds = targets.n_classes, self.folds
+        if used is not None and isinstance(folds, np.ndarray) and folds.shape == used.shape:
+            folds = folds[used]
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
         is_auto = isinstance(self.experts, str) and self.experts == "auto"
-        if is_auto:
-            experts = default_experts(
-                X, n_classes, targets.taxonomy, tol=tol, n_threads=self.n_threads, random_state=seed
-            )
-        else:
-            experts = named_experts(self.experts)
+        common: dict[str, Any] = {"n_threads": self.n_threads, "random_state": seed}
         self.classes_, self.taxonomy_ = targets.classes, targets.taxonomy
         self.mean_: Floats | None = None
         self.scale_: Floats | None = None
         if not sp.issparse(X):
-            self.mean_, self.scale_ = _scaling(X, weights)
+            self.mean_, self.scale_ = choose_scaling(X, numbers, weights, **common)
         inputs = Inputs.of(X, self.mean_, self.scale_)
+        if is_auto:
+            experts = default_experts(inputs, n_classes, targets.taxonomy, tol=tol, **common)
+        else:
+            experts = named_experts(self.experts)
         self._log_prior = log_frequencies(numbers, n_classes, weights)
         if np.bincount(numbers).max() < 2:
             chosen = self._equal(experts)
         else:
             fold_of = make_folds(numbers, n_classes, folds, random, argument="folds")
+            if isinstance(folds, (int, np.integer)) and len(numbers) >= _MANY_ROWS:
+                fold_of[fold_of > 0] = -1
             rows = subset_of_rows(np.flatnonzero(fold_of >= 0).tolist(), _ENTRIES // (n_classes * len(experts)), random)
             held_out = HeldOut(fold_of, rows[np.argsort(fold_of[rows], kind="stable")])
             scored = self._score(experts, inputs, numbers, weights, held_out, deadline)
@@ -244,25 +244,36 @@ class PoolClassifier(TaxonomyClassifier):
         Parameters
         ----------
         X, y, sample_weight
-            As for ``fit``. The number of features may be another one.
+            As for ``fit``. The number of features may be another one if they are sparse. Rows of weight 0 count as
+            absent.
 
         Returns
         -------
         self
         """
         check_is_fitted(self)
+        X, targets, numbers, weights, _ = self._read(X, y, sample_weight)
+        if self.mean_ is not None and X.shape[1] != len(self.mean_):
+            raise ValueError(f"X has {X.shape[1]} features, expected the {len(self.mean_)} that fit has seen")
+        self.classes_, self.taxonomy_ = targets.classes, targets.taxonomy
+        inputs = Inputs.of(X, self.mean_, self.scale_)
+        self._log_prior = log_frequencies(numbers, targets.n_classes, weights)
+        self._fit_experts(list(self.experts_.items()), inputs, numbers, weights, isinstance(self.experts, str))
+        return self
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, Targets, Integers, Floats | None, npt.NDArray[np.bool_] | None]:
+        """Checked inputs, targets, numbers of classes and weights of rows that have any; and which these are."""
         targets = certain_targets(y, self.taxonomy, type(self).__name__)
         X, y = check_inputs(self, X, y, reset=True)
         targets = label_targets(y, self.taxonomy, "below") if targets is None else targets
         weights = row_weights(targets, sample_weight, None, X)
         numbers = class_numbers(targets)
-        self.classes_, self.taxonomy_ = targets.classes, targets.taxonomy
-        if not sp.issparse(X):
-            self.mean_, self.scale_ = _scaling(X, weights)
-        inputs = Inputs.of(X, self.mean_, self.scale_)
-        self._log_prior = log_frequencies(numbers, targets.n_classes, weights)
-        self._fit_experts(list(self.experts_.items()), inputs, numbers, weights, isinstance(self.experts, str))
-        return self
+        if weights is None or (weights > 0).all():
+            return X, targets, numbers, weights, None
+        used = weights > 0
+        return X[used], targets, numbers[used], weights[used], used
 
     def _fit_experts(
         self, chosen: list[tuple[str, Any]], inputs: Inputs, numbers: Integers, weights: Floats | None, is_auto: bool
@@ -278,6 +289,7 @@ class PoolClassifier(TaxonomyClassifier):
 
     def _equal(self, experts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Equal weights, where no row can be held out."""
+        experts = [(name, each[0] if isinstance(each, list) else each) for name, each in experts]
         names = [name for name, _ in experts]
         share = 1.0 / len(names)
         self.weights_ = dict.fromkeys(names, share)
@@ -305,12 +317,24 @@ class PoolClassifier(TaxonomyClassifier):
             if scored and start + sum(each.found.fit_seconds for each in scored) >= deadline:
                 self._say(f"{name}: skipped, no time is left")
                 continue
+            until = deadline if scored else np.inf
+            if isinstance(estimator, list):
+                estimator = best_of(estimator, inputs.scaled, labels, weights, held_out.folds, deadline=until)
             X = inputs.given_to(estimator)
-            if hasattr(estimator, "tuned"):
-                with warnings.catch_warnings():  # few evaluations are meant
-                    warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
+            if isinstance(estimator, KernelLogisticClassifier):
+                try:
+                    logistic = score_logistic(
+                        estimator, X, labels, self.classes_, weights, held_out.folds, rows, deadline=until
+                    )
+                except OutOfTimeError:
+                    self._say(f"{name}: given up, no time is left")
+                    continue
+                estimator = logistic.estimator
+                found = OutOfFold(logistic.scores.astype(np.float32), 0.0, logistic.fit_seconds)
+            else:
+                if hasattr(estimator, "tuned"):
                     estimator = estimator.tuned(X, labels, weights, held_out.folds)
-            found = out_of_fold(estimator, X, numbers, self.classes_, weights, held_out)
+                found = out_of_fold(estimator, X, numbers, self.classes_, weights, held_out)
             temperature = fit_temperature(found.scores, numbers[rows], None if weights is None else weights[rows])
             seconds = time.perf_counter() - start
             found = replace(found, scores=found.scores / np.float32(temperature))
@@ -405,15 +429,6 @@ class PoolClassifier(TaxonomyClassifier):
         part = Inputs.of(X, self.mean_, self.scale_).given_to(expert)
         explained: list[list[NodeExplanation]] = expert.explain(part, goal, top=top, feature_names=names)
         return explained
-
-
-def _scaling(X: Any, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Means and standard deviations of the columns; constant ones are not scaled."""
-    mean = np.average(X, axis=0, weights=weights).astype(np.float64)
-    scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights)).astype(np.float64)
-    scale[scale <= 1e-7 * np.abs(mean)] = 1.0
-    scale[scale == 0] = 1.0
-    return mean, scale
 
 
 def _loss(scores: npt.NDArray[Any], labels: Integers, weights: Floats | None) -> float:

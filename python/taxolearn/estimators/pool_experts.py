@@ -19,6 +19,8 @@ from sklearn.utils.validation import has_fit_parameter
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
+from taxolearn.estimators.pool_dense import radial_experts
+from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 
@@ -44,13 +46,13 @@ Integers = npt.NDArray[np.int64]
 FREQUENCIES = "class frequencies"
 
 _LEAST_SCORE = -690.0  # logarithm of what a probability of zero is taken for, where the expert had none in the folds
-_RBF_FEATURES = 100  # at most
-_RBF_ROWS = 5000  # at most
-_TUNING_FOLDS, _TUNING_EVALUATIONS = 3, 5
+_JOINT_WORK = 1e9  # entries times classes, up to which the classes of sparse inputs are fitted together
+_INDEPENDENT_WORK = 5e8  # the same for independent losses, whose fits take more iterations
+_DENSE = 10.0  # how much faster entries of dense inputs are multiplied
 
 
 def default_experts(
-    X: Any,
+    inputs: Inputs,
     n_classes: int,
     taxonomy: Taxonomy | None,
     *,
@@ -58,23 +60,26 @@ def default_experts(
     n_threads: int | None = None,
     random_state: int = 0,
 ) -> list[tuple[str, Any]]:
-    """The experts that "auto" means for inputs of this kind, the cheapest first."""
+    """The experts that "auto" means for inputs of this kind, the cheapest first; a list means the best of these."""
+    X = inputs.raw
     values = X.data if sp.issparse(X) else X
     is_counts = values.size == 0 or values.min() >= 0
     common: dict[str, Any] = {"n_threads": n_threads, "random_state": random_state}
-    logistic = {
-        "taxonomy": taxonomy,
-        "tol": tol,
-        "tuning": CrossValidation(folds=_TUNING_FOLDS, max_evaluations=_TUNING_EVALUATIONS),
-        **common,
-    }
+    logistic = {"taxonomy": taxonomy, "tol": tol, "tuning": CrossValidation(search="scale"), **common}
+    work = (values.size if sp.issparse(X) else values.size / _DENSE) * n_classes
     experts: list[tuple[str, Any]] = []
     if is_counts:
         experts.append(("naive Bayes", NaiveBayesClassifier(taxonomy=taxonomy, **common)))
-    experts.append(("softmax", KernelLogisticClassifier(**logistic)))
-    experts.append(("independent", KernelLogisticClassifier(loss="independent", **logistic)))
-    if not sp.issparse(X) and X.shape[1] <= _RBF_FEATURES and X.shape[0] <= _RBF_ROWS:
-        experts.append(("rbf", KernelLogisticClassifier("rbf", **logistic)))
+    if taxonomy is not None and taxonomy.height > 1:
+        experts.append(("top-down", TopDownClassifier(taxonomy, tol=tol, **common)))
+    if work <= _JOINT_WORK or len(experts) < 2:
+        experts.append(("softmax", KernelLogisticClassifier(**logistic)))
+    if work <= _INDEPENDENT_WORK:
+        experts.append(("independent", KernelLogisticClassifier(loss="independent", **logistic)))
+    if not sp.issparse(X):
+        radial = radial_experts(inputs.scaled, taxonomy=taxonomy, tol=tol, **common)
+        if radial:
+            experts.append(("rbf", radial))
     return experts
 
 

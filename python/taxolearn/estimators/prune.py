@@ -1,4 +1,4 @@
-"""Smaller linear models: weights that hardly matter are left out."""
+"""Smaller models: weights of features that hardly matter are left out."""
 
 from copy import copy
 from typing import Any
@@ -9,21 +9,28 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
+from taxolearn.estimators.pool import PoolClassifier
+from taxolearn.estimators.top_down import TopDownClassifier, node_weights, set_node_weights
+from taxolearn.estimators.top_down_nodes import NodeWeights
 from taxolearn.validation import check_number
 
-__all__ = ["prune"]
+__all__ = ["is_linear", "prune"]
+
+_KINDS = (KernelLogisticClassifier, TopDownClassifier, NaiveBayesClassifier, PoolClassifier)
 
 
 def prune(model: Any, share: float) -> Any:
-    """A copy of a linear model without its smallest weights.
+    """A copy of a linear model without its smallest weights; of a pool, one in which linear experts lack theirs.
 
-    Probabilities do not change if a number is added to the weights of a feature, the same for all classes. So the
-    median over the classes is subtracted first: most classes have no opinion on most features, and theirs become small.
+    Probabilities of a softmax do not change if a number is added to the weights of a feature, the same for all classes.
+    So the median over the classes is subtracted first: most classes have no opinion on most features, and theirs become
+    small.
 
     Parameters
     ----------
-    model : KernelLogisticClassifier, or Pipeline that ends in one
-        A fitted model with ``coef_``.
+    model : classifier of this package, or Pipeline that ends in one
+        Fitted, and with weights of features.
     share : float
         Share of the weights to leave out, between 0 and 1. A model in a file gets smaller where it is above a half,
         since every weight that stays is stored with its place.
@@ -31,7 +38,7 @@ def prune(model: Any, share: float) -> Any:
     Returns
     -------
     model : as given
-        Its ``coef_`` is a sparse matrix. How much worse it is depends on the data: compare log losses on rows that were
+        Its weights are a sparse matrix. How much worse it is depends on the data: compare log losses on rows that were
         not trained on, as ``taxolearn prune`` does.
 
     Examples
@@ -52,27 +59,50 @@ def prune(model: Any, share: float) -> Any:
     if isinstance(model, Pipeline):
         *steps, (name, classifier) = model.steps
         return Pipeline([*steps, (name, prune(classifier, share))])
-    if not isinstance(model, KernelLogisticClassifier):
+    if not isinstance(model, _KINDS):
+        *first, last = (kind.__name__ for kind in _KINDS)
         raise TypeError(
-            "prune: model must be a KernelLogisticClassifier or a Pipeline that ends in one, got "
+            f"prune: model must be a {', '.join(first)} or {last}, or a Pipeline that ends in one, got "
             f"{type(model).__name__}"
         )
     check_is_fitted(model)
-    if not hasattr(model, "coef_"):
+    if not is_linear(model):
         raise ValueError("prune: the model is not linear, so it has no weights to leave out")
     pruned = copy(model)
-    pruned.coef_ = _without_smallest(model.coef_, share)
+    if isinstance(model, PoolClassifier):
+        pruned.experts_ = {
+            name: prune(expert, share) if is_linear(expert) else expert for name, expert in model.experts_.items()
+        }
+    elif isinstance(model, TopDownClassifier):
+        functions = node_weights(model)
+        set_node_weights(pruned, NodeWeights(_without_smallest(functions.weights, share), functions.intercepts))
+    elif isinstance(model, NaiveBayesClassifier):
+        pruned.log_ratios_ = _without_smallest(model.log_ratios_, share)
+    else:
+        by_feature = model.coef_.T
+        if model.loss == "softmax" and not sp.issparse(by_feature):
+            by_feature = by_feature - np.median(by_feature, axis=1, keepdims=True)
+        pruned.coef_ = _without_smallest(by_feature, share).T
     return pruned
 
 
-def _without_smallest(coef: Any, share: float) -> Any:
-    """Subtract the median of each feature from its weights, and leave the smallest out."""
-    weights = coef.T.toarray() if sp.issparse(coef) else np.array(coef.T)
-    if not sp.issparse(coef):
-        weights -= np.median(weights, axis=1, keepdims=True)
-    sizes = np.abs(weights).ravel()
-    count = int(share * sizes.size)
+def is_linear(model: Any) -> bool:
+    """Whether a fitted classifier has weights of features; for a pool, whether some expert has."""
+    if isinstance(model, PoolClassifier):
+        return any(is_linear(expert) for expert in model.experts_.values())
+    return isinstance(model, (TopDownClassifier, NaiveBayesClassifier)) or (
+        isinstance(model, KernelLogisticClassifier) and hasattr(model, "coef_")
+    )
+
+
+def _without_smallest(weights: Any, share: float) -> Any:
+    """A CSR matrix that lacks this share of the weights; what is not stored is left out already."""
+    weights = sp.csr_matrix(weights, copy=True)
+    weights.eliminate_zeros()
+    count = int(share * weights.shape[0] * weights.shape[1]) - (weights.shape[0] * weights.shape[1] - weights.nnz)
     if count > 0:
-        # What is as small as the largest that is to go goes too: zeros would otherwise stay in part.
-        weights[np.abs(weights) <= np.partition(sizes, count - 1)[count - 1]] = 0
-    return sp.csr_matrix(weights).T
+        # What is as small as the largest that is to go goes too: equal ones would otherwise stay in part.
+        sizes = np.abs(weights.data)
+        weights.data[sizes <= np.partition(sizes, count - 1)[count - 1]] = 0
+        weights.eliminate_zeros()
+    return weights

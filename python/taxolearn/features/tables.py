@@ -65,8 +65,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         Columns with numbers.
     categorical : sequence of str, optional
         Columns with one of some values, such as countries. Blanks around them do not count.
-    words : pair of int, default=(1, 2)
-        Shortest and longest sequences of words; None for no words.
+    words : pair of int, None or "auto", default="auto"
+        Shortest and longest sequences of words; None for no words. "auto" takes (1, 2) for texts of up to 300 characters
+        on average, else (1, 1): pairs of words make the log loss of long texts worse, and their fits slow.
     characters : pair of int, None or "auto", default="auto"
         Shortest and longest sequences of characters within words; None for none. "auto" takes (3, 5) for texts of up to
         300 characters on average, else None.
@@ -106,7 +107,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         text: str | Sequence[str] | None = None,
         numeric: Sequence[str] | None = None,
         categorical: Sequence[str] | None = None,
-        words: tuple[int, int] | None = (1, 2),
+        words: tuple[int, int] | str | None = "auto",
         characters: tuple[int, int] | str | None = "auto",
         min_df: int | str = "auto",
         max_features: int | None = None,
@@ -201,9 +202,15 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return {name: value for name, value in state.items() if name != "_weights"}
 
     def _make_vectorizers(self, texts: list[str]) -> dict[str, TfidfVectorizer]:
-        characters = self.characters
+        is_short = sum(map(len, texts)) <= _SHORT * len(texts)
+        words, characters = self.words, self.characters
+        if words == "auto":
+            words = (1, 2) if is_short else (1, 1)
         if characters == "auto":
-            characters = (3, 5) if sum(map(len, texts)) <= _SHORT * len(texts) else None
+            characters = (3, 5) if is_short else None
+        for name, value in (("words", words), ("characters", characters)):
+            if isinstance(value, str):
+                raise ValueError(f'TableFeatures: {name} must be a pair, None or "auto", got {value!r}')
         common = {
             "min_df": self._least(len(texts)),
             "max_features": self.max_features,
@@ -211,11 +218,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             "dtype": np.float32,
         }
         out = {}
-        if self.words is not None:
-            out["words"] = TfidfVectorizer(ngram_range=tuple(self.words), token_pattern=WORD, **common)
+        if words is not None:
+            out["words"] = TfidfVectorizer(ngram_range=tuple(words), token_pattern=WORD, **common)
         if characters is not None:
-            if isinstance(characters, str):
-                raise ValueError(f'TableFeatures: characters must be a pair, None or "auto", got {characters!r}')
             out["characters"] = TfidfVectorizer(analyzer="char_wb", ngram_range=tuple(characters), **common)
         if not out:
             raise ValueError("TableFeatures: words and characters are both None, so texts would have no features")

@@ -128,11 +128,18 @@ def unpack_pool(
 def describe_pool(entry: Any, unpacker: Unpacker, version: int) -> dict[str, Any]:
     """What ``read_report`` says about it."""
     result = expect(unpacker.value(entry["result"]), dict)
+    rows = [expect(unpacker.value(row), dict) for row in expect(entry["table"], list)]
     return {
         "functions": "pool",
-        "hyperparameters": {"weights": expect(unpacker.value(entry["weights"]), dict)},
-        "fit": {name: value for name, value in result.items() if name != "weights"},
+        "hyperparameters": {name: expect(unpacker.value(entry[name]), dict) for name in ("weights", "temperatures")},
+        "experts": [{name: _without_nan(value) for name, value in row.items()} for row in rows],
+        "fit": {name: _without_nan(value) for name, value in result.items() if name != "weights"},
     }
+
+
+def _without_nan(value: Any) -> Any:
+    """None for a number that nobody knows, so that JSON can hold it."""
+    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def _numbers(entry: Any, unpacker: Unpacker) -> dict[str, float]:

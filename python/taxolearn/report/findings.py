@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taxolearn.estimators.explain import NodeExplanation
+from taxolearn.report.description import Description, cross_validated_log_loss, describe, explained_by
 from taxolearn.report.scores import TOP, RunningScores, ScoredRows, error_reject_curve, reliability_curve
 from taxolearn.taxonomy.tree import Taxonomy
 
@@ -57,9 +58,8 @@ class Findings:
 
     ``notes`` stand below the entries of the summary of the same names, ``estimate`` says in words how sure the scores
     are and what they are to be compared with, and ``rows`` counts all rows, also those of unknown classes. ``pairs``
-    are the nodes of truth and answer with the number of rows, the most frequent first. ``experts`` are names, weights
-    and cross-validated log losses. ``documents`` are ids, texts, nodes of truth and answer, and probabilities of the
-    answers.
+    are the nodes of truth and answer with the number of rows, the most frequent first. ``documents`` are ids, texts,
+    nodes of truth and answer, and probabilities of the answers. ``warnings`` stand above everything else.
     """
 
     title: str
@@ -72,11 +72,13 @@ class Findings:
     curve: dict[str, list[float]]
     reliability: dict[str, list[float]]
     variances: list[tuple[str, float]]
-    experts: list[tuple[str, float, float | None]]
+    model: Description
     id_name: str
     mistakes: list[dict[str, Any]] = field(default_factory=list)
     documents: list[list[Any]] = field(default_factory=list)
     documents_note: str = ""
+    mistakes_note: str = ""
+    warnings: list[str] = field(default_factory=list)
     is_tree: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -98,14 +100,14 @@ def collect_findings(
     facts: list[tuple[str, str]] | None = None,
     *,
     id_name: str = "row",
+    training_rows: int | None = None,
 ) -> Findings:
     """Collect everything that a report shows, in one pass over the rows.
 
     Parameters
     ----------
-    classifier : KernelLogisticClassifier
-        Fitted. If it has an attribute ``experts_table_``, a list of dictionaries with the keys "name", "weight" and
-        "cv_log_loss", the report shows it.
+    classifier : classifier with ``classes_`` and ``taxonomy_``
+        Fitted. Those of this package are described.
     rows : iterable of Rows
         The rows in parts, which are read once.
     title : str
@@ -114,13 +116,15 @@ def collect_findings(
         More lines for the summary.
     id_name : str
         What the ids of the rows are.
+    training_rows : int, optional
+        How many rows the model was fitted to: how sure its cross-validated log loss is.
     """
     collected = _Collected(classifier)
     for part in rows:
         collected.add(part)
     if collected.count == 0:
         raise ValueError("there are no rows of known classes to report on")
-    return collected.findings(title, facts or [], id_name)
+    return collected.findings(title, facts or [], id_name, training_rows)
 
 
 class _Collected:
@@ -206,27 +210,28 @@ class _Collected:
 
     # -- Putting it together ------------------------------------------------------------------------------------------
 
-    def findings(self, title: str, facts: list[tuple[str, str]], id_name: str) -> Findings:
+    def findings(self, title: str, facts: list[tuple[str, str]], id_name: str, training_rows: int | None) -> Findings:
         was_learned = getattr(self._classifier, "cv_result_", None) is not None
         variances = self._classifier.hyperparameters_.variances if was_learned else {}
-        experts = getattr(self._classifier, "experts_table_", [])
         rows, scores = self._scores.rows(), self._scores.summary()
+        promised = cross_validated_log_loss(self._classifier)
         return Findings(
             title=title,
             summary=[*self._summary(scores), *facts],
-            notes=_notes(scores),
-            estimate=_estimate(scores),
+            notes=_notes(scores, promised),
+            estimate=_estimate(scores, promised, training_rows),
             rows=len(rows),
             nodes=self._nodes(),
             pairs=[[*pair, count] for pair, count in self._pairs.most_common()],
             curve=_curve(rows),
             reliability=_reliability(rows),
             variances=[(str(name), float(value)) for name, value in list(variances.items())[:_VARIANCES]],
-            experts=[_expert(each) for each in experts],
+            model=describe(self._classifier),
             id_name=id_name,
             mistakes=[entry for _, entry in self._mistakes],
             documents=self._documents,
             documents_note=self._documents_note(),
+            mistakes_note=explained_by(self._classifier)[1],
             is_tree=self._is_tree,
         )
 
@@ -280,7 +285,7 @@ class _Collected:
         }
 
 
-def _notes(scores: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
+def _notes(scores: dict[str, Any], promised: float | None) -> dict[str, list[tuple[str, str]]]:
     """What stands below the entries of the summary: how sure they are, and what they are to be compared with."""
     low, high = scores["accuracy_interval"]
     notes = {
@@ -293,11 +298,13 @@ def _notes(scores: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
     if scores["log_loss_interval"] is not None:
         low, high = scores["log_loss_interval"]
         notes["log loss"].insert(0, ("95% interval", f"{low:.3f} to {high:.3f}"))
+    if promised is not None:
+        notes["log loss"].append(("cross-validation in training", f"{promised:.3f}"))
     return notes
 
 
-def _estimate(scores: dict[str, Any]) -> list[tuple[str, str]]:
-    """Say the same in words, as questions and answers."""
+def _estimate(scores: dict[str, Any], promised: float | None, training_rows: int | None) -> list[tuple[str, str]]:
+    """Say the same in words, as questions and answers; ``promised`` is the log loss of cross-validation."""
     low, high = scores["accuracy_interval"]
     count = scores["rows"]
     sure = (
@@ -317,19 +324,40 @@ def _estimate(scores: dict[str, Any]) -> list[tuple[str, str]]:
     if model > baseline:
         compared += f", which is better than the model's {model:.3f}: its probabilities are worse than none"
     out = [("How sure is this?", f"{sure}."), ("How good is it?", f"{compared}.")]
+    if promised is not None:
+        out.append(("Is it what training promised?", _compared_with_training(scores, promised, training_rows)))
     unknown = scores["rows_of_unknown_classes"]
     if unknown:
         have = "row has a class" if unknown == 1 else "rows have classes"
         answer = (
-            f"{unknown:,} {have} that the model does not know. They count as errors in accuracies and when rejecting."
+            f"{unknown:,} {have} that the model does not know, such as {scores['unknown_class']!r}. They count as "
+            "errors in accuracies and when rejecting."
         )
         out.append(("What is unknown?", f"{answer} All other scores leave them out."))
     return out
 
 
-def _expert(entry: dict[str, Any]) -> tuple[str, float, float | None]:
-    loss = entry["cv_log_loss"]
-    return str(entry["name"]), float(entry["weight"]), None if loss is None else float(loss)
+def _compared_with_training(scores: dict[str, Any], promised: float, training_rows: int | None) -> str:
+    """Say what the measured and the cross-validated log loss are, and whether they differ by more than chance."""
+    measured = scores["log_loss"]
+    text = (
+        f"The log loss measured on these rows is {measured:.3f}. Training found {promised:.3f} by cross-validation: "
+        "for training rows, each answered by models that were fitted without it and so to fewer rows. Settings were "
+        "chosen by these answers, which makes the figure somewhat too good."
+    )
+    if scores["log_loss_interval"] is None or training_rows is None:
+        return text
+    # Losses of training rows are taken to spread like those of these rows.
+    count = scores["rows"] - scores["rows_of_unknown_classes"]
+    width = (scores["log_loss_interval"][1] - measured) * np.sqrt(1 + count / training_rows)
+    if abs(measured - promised) <= width:
+        return f"{text} The two differ by no more than chance."
+    if measured > promised:
+        return f"{text} The measured one is higher by more than chance: these rows seem to be harder."
+    return (
+        f"{text} The measured one is lower by more than chance. That is usual where classes have few rows, so that "
+        "every training row counts; otherwise these rows may be easier, or were trained on."
+    )
 
 
 def _flat_tree(classes: NDArray[Any]) -> Taxonomy:

@@ -270,7 +270,7 @@
   showMap(0);
 
   // Plots.
-  const frame = { left: 52, right: 26, top: 12, bottom: 40, width: 560, height: 300 };
+  const frame = { left: 64, right: 26, top: 12, bottom: 46, width: 560, height: 300 };
   const axes = (title, xLabel, yLabel, xMax, yMax) => {
     const x = (value) => frame.left + ((frame.width - frame.left - frame.right) * value) / xMax;
     const y = (value) => frame.height - frame.bottom - ((frame.height - frame.top - frame.bottom) * value) / yMax;
@@ -284,9 +284,9 @@
       plot.append(svg("text", { x: x(0) - 6, y: y(tick) + 4, "text-anchor": "end" }, percent(tick, step < 0.01 ? 1 : 0)));
     }
     for (let k = 0; k <= 5; ++k)
-      plot.append(svg("text", { x: x((xMax * k) / 5), y: frame.height - frame.bottom + 16, "text-anchor": "middle" }, percent((xMax * k) / 5, 0)));
+      plot.append(svg("text", { x: x((xMax * k) / 5), y: frame.height - frame.bottom + 21, "text-anchor": "middle" }, percent((xMax * k) / 5, 0)));
     plot.append(svg("text", { x: (frame.left + frame.width) / 2, y: frame.height - 6, "text-anchor": "middle" }, xLabel));
-    plot.append(svg("text", { transform: `translate(15 ${frame.height / 2}) rotate(-90)`, "text-anchor": "middle" }, yLabel));
+    plot.append(svg("text", { transform: `translate(12 ${frame.height / 2}) rotate(-90)`, "text-anchor": "middle" }, yLabel));
     return { plot, x, y };
   };
   const line = (points) => points.map(([a, b], k) => `${k ? "L" : "M"}${a.toFixed(1)} ${b.toFixed(1)}`).join("");

@@ -10,6 +10,7 @@ from datetime import date, datetime, timezone
 from importlib.metadata import version
 from importlib.resources import files
 
+from taxolearn.report.description import Description, Expert, Setting
 from taxolearn.report.findings import Findings
 
 __all__ = ["current_date", "render"]
@@ -29,20 +30,20 @@ _PAGE = """<!doctype html>
 <header>
 <h1>{title}</h1>
 <nav aria-label="Sections">
-<a href="#classes">Classes</a> <a href="#confusions">Confusions</a> <a href="#reject">Rejecting</a>
+{model_link}<a href="#classes">Classes</a> <a href="#confusions">Confusions</a> <a href="#reject">Rejecting</a>
 <a href="#reliability">Reliability</a> <a href="#variances">Variances</a> <a href="#mistakes">Mistakes</a>
 <a href="#documents">Documents</a>
 </nav>
 <button id="theme" type="button">Dark or light</button>
 </header>
 <main>
-<section aria-label="Summary">
+{warnings}<section aria-label="Summary">
 <dl id="summary">
 {summary}
 </dl>
 {estimate}
 </section>
-{experts}<section id="classes" aria-labelledby="classes-title">
+{model}<section id="classes" aria-labelledby="classes-title">
 <h2 id="classes-title">Classes</h2>
 <p>Recall is the share of the rows of a class, or of all classes below a node, that the model put there; precision is the share of
 the rows it put there that belong there. The names of the columns are buttons that sort. Arrow keys move and open, Enter opens.</p>
@@ -92,7 +93,8 @@ a cell to see its classes in the table.</p>
 </section>
 <section id="mistakes" aria-labelledby="mistakes-title">
 <h2 id="mistakes-title">Worst mistakes</h2>
-<p>Wrong answers the model was most sure of, with the features that spoke for the answer and for the truth where their paths part.</p>
+<p>Wrong answers the model was most sure of, with the features that spoke for the answer and for the truth where their paths part.
+{mistakes_note}</p>
 <ol id="mistake-list"></ol>
 <button id="more-mistakes" type="button">More</button>
 </section>
@@ -114,14 +116,25 @@ a cell to see its classes in the table.</p>
 </html>
 """
 
-_EXPERTS = """<section id="experts" aria-labelledby="experts-title">
-<h2 id="experts-title">Experts</h2>
-<p>The model weighs the answers of these experts. An expert's log loss is that of its own answers, cross-validated.</p>
-<table id="expert-table"><thead><tr><th scope="col">expert</th><th scope="col" class="number">weight</th><th scope="col" class="number">log loss</th></tr></thead>
+_MODEL = """<section id="model" aria-labelledby="model-title">
+<h2 id="model-title">Model</h2>
+{content}
+</section>
+"""
+
+_EXPERTS = """<table id="expert-table"><thead><tr><th scope="col">expert</th><th scope="col">what it is</th>
+<th scope="col" class="number">log loss</th><th scope="col" class="number">accuracy</th><th scope="col" class="number">weight</th></tr></thead>
 <tbody>
 {rows}
 </tbody></table>
-</section>
+"""
+
+_SETTINGS = """<details><summary>Settings that training has chosen</summary>
+<table id="setting-table"><thead><tr><th scope="col">setting</th><th scope="col" class="number">value</th><th scope="col">what it means</th></tr></thead>
+<tbody>
+{rows}
+</tbody></table>
+</details>
 """
 
 
@@ -143,7 +156,13 @@ def render(findings: Findings, *, written_on: date | None = None) -> str:
         estimate="\n".join(
             f"<p><b>{html.escape(question)}</b> {html.escape(answer)}</p>" for question, answer in findings.estimate
         ),
-        experts=_experts(findings),
+        warnings="".join(
+            f'<p class="warning" role="alert">{html.escape(each[:1].upper() + each[1:])}.</p>\n'
+            for each in findings.warnings
+        ),
+        model=_model(findings.model),
+        model_link='<a href="#model">Model</a> ' if _model(findings.model) else "",
+        mistakes_note=html.escape(findings.mistakes_note),
         class_heads=_heads(
             {"name": "class", "support": "rows", "recall": "recall", "precision": "precision"}, "support"
         ),
@@ -176,16 +195,33 @@ def _tile(name: str, value: str, notes: list[tuple[str, str]]) -> str:
     return f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd>{below}</div>"
 
 
-def _experts(findings: Findings) -> str:
-    """The table of experts, nothing if there are none."""
-    if not findings.experts:
-        return ""
-    rows = []
-    for name, weight, loss in findings.experts:
-        numbers = (f"{weight:.3f}", "–" if loss is None else f"{loss:.3f}")
-        cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
-        rows.append(f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>')
-    return _EXPERTS.format(rows="\n".join(rows))
+def _model(model: Description) -> str:
+    """The section about the model, nothing if nothing is known."""
+    content = "\n".join(f"<p>{html.escape(sentence)}</p>" for sentence in model.sentences)
+    if model.experts:
+        heaviest = max(each.weight for each in model.experts) or 1.0
+        content += _EXPERTS.format(rows="\n".join(_expert_row(each, heaviest) for each in model.experts))
+    if model.settings:
+        content += _SETTINGS.format(rows="\n".join(_setting_row(each) for each in model.settings))
+    return _MODEL.format(content=content) if content else ""
+
+
+def _expert_row(expert: Expert, heaviest: float) -> str:
+    """A row of the table of experts; bars are relative to the heaviest expert."""
+    loss = "–" if expert.log_loss is None else f"{expert.log_loss:.3f}"
+    accuracy = "–" if expert.accuracy is None else f"{expert.accuracy:.1%}"
+    weight = "not used" if expert.weight == 0 else f"{expert.weight:.2f}"
+    bar = f'<span class="bar"><i style="width:{100 * expert.weight / heaviest:.1f}%"></i></span>'
+    return (
+        f'<tr><th scope="row">{html.escape(expert.name)}</th><td>{html.escape(expert.kind)}</td>'
+        f'<td class="number">{loss}</td><td class="number">{accuracy}</td>'
+        f'<td class="number"><div class="measure">{bar}<span>{weight}</span></div></td></tr>'
+    )
+
+
+def _setting_row(setting: Setting) -> str:
+    name, value, meaning = (html.escape(text) for text in (setting.name, setting.value, setting.meaning))
+    return f'<tr><th scope="row">{name}</th><td class="number">{value}</td><td>{meaning}</td></tr>'
 
 
 # Columns of numbers: they stand on the right, and the largest are sorted first.

@@ -104,7 +104,7 @@ class RunningScores:
 
     Parameters
     ----------
-    classifier : KernelLogisticClassifier
+    classifier : classifier with ``classes_`` and ``taxonomy_``
         Fitted.
     """
 
@@ -139,6 +139,7 @@ class RunningScores:
         out: dict[str, Any] = {
             "rows": len(rows),
             "rows_of_unknown_classes": int((~known).sum()),
+            "unknown_class": None if known.all() else rows.labels[~known][0].item(),
             "accuracy": float(rows.correct.mean()),
             "accuracy_interval": share_interval(int(rows.correct.sum()), len(rows)),
             "baseline_accuracy": None,

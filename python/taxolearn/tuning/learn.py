@@ -26,6 +26,7 @@ from taxolearn.tuning.cross_validation import CrossValidation, as_tuning, read_d
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.initial_loadings import confusion_loadings
 from taxolearn.tuning.parameter_vector import ModelAtTheta, ParameterVector, PriorGradient, make_parameters
+from taxolearn.tuning.scale import search_scale
 from taxolearn.tuning.search import Evaluation, LearningResult, learn
 from taxolearn.validation import check_choice, check_number, check_threads
 
@@ -87,6 +88,8 @@ class CrossValidationObjective:
         Number of rows that are held out, counted by their weights.
     parameters : ParameterVector
         ``parameters.table(theta)`` gives the values at a point.
+    classes : array of shape (n_classes,)
+        Labels in the order of the core, which is that of predictors.
     partitions : tuple of int32 arrays of shape (n_samples,)
         The fold in which each row is held out, or -1. Where ``tuning`` asks for a subset, of its rows.
 
@@ -136,6 +139,7 @@ class CrossValidationObjective:
         random = check_random_state(model.random_state)
         data = read_data(model, X, y, sample_weight, classes, tuning.subset, random)
         in_order, taxonomy = data.classes, data.taxonomy
+        self.classes = in_order
         self.partitions = data.partitions(tuning, random)
         counted = np.ones(len(data.targets)) if data.weights is None else data.weights
         self.n_held_out = float(counted[self.partitions[0] >= 0].sum())
@@ -242,13 +246,40 @@ class CrossValidationObjective:
             Called now and then with the iteration, the number of products, the objective of the fits, their relative
             gap and the seconds so far.
         """
+        settings = copy.copy(self._settings)
+        settings.kernel_gradient = self.parameters.has_kernel_parameters
+        return self._evaluate(theta, tol, settings, progress)[0]
+
+    def evaluate_held_out(
+        self, theta: npt.ArrayLike, tol: float, progress: Progress | None = None
+    ) -> tuple[Evaluation, Floats]:
+        """The criterion without its gradient, which takes less than half the time, and predictors of held-out rows.
+
+        Parameters
+        ----------
+        theta, tol, progress
+            As in ``evaluate``.
+
+        Returns
+        -------
+        evaluation : Evaluation
+            Its gradient is NaN, and its value is not corrected for what the fits lack.
+        predictors : float64 array of shape (n_samples, n_classes)
+            Of the rows that the first partition holds out, in the core's order of classes; zero for others.
+        """
+        settings = copy.copy(self._settings)
+        settings.gradient, settings.keep_predictors = False, True
+        evaluation, (first, *_) = self._evaluate(theta, tol, settings, progress)
+        return evaluation, first.take_predictors()
+
+    def _evaluate(
+        self, theta: npt.ArrayLike, tol: float, settings: _core.CriterionSettings, progress: Progress | None
+    ) -> tuple[Evaluation, list[_core.Criterion]]:
         begin = time.perf_counter()
         tol = check_number("tol", tol, least=0, strict=True)
         point = self.parameters.at(theta)
-        settings = copy.copy(self._settings)
         settings.tol = tol
         settings.adjoint_tol = min(tol, max(_SYSTEM_SHARE * tol, _SYSTEM_FLOOR))
-        settings.kernel_gradient = self.parameters.has_kernel_parameters
         prior = point.prior(by_features=self._by_features)
         results = [criterion.evaluate(prior, settings, self._products, progress) for criterion in self._criteria]
         penalty, slope = self.parameters.penalty(point.theta)
@@ -258,11 +289,11 @@ class CrossValidationObjective:
             slope = slope + moved
         gradients = [
             self.parameters.gradient(point, PriorGradient.of(each), by_features=self._by_features)
-            if each.converged
+            if each.converged and settings.gradient
             else np.full(len(self.theta), np.nan)
             for each in results
         ]
-        return Evaluation(
+        evaluation = Evaluation(
             theta=point.theta,
             value=float(np.mean([result.value for result in results])) + penalty,
             gradient=np.mean(gradients, axis=0) + slope,
@@ -272,6 +303,7 @@ class CrossValidationObjective:
             seconds=time.perf_counter() - begin,
             temperature=float(np.exp(np.mean([np.log(result.temperature) for result in results]))),
         )
+        return evaluation, results
 
     def accept(self) -> None:
         """Later evaluations start from the fits of the last one."""
@@ -417,6 +449,10 @@ def learn_hyperparameters(
         known = dict(zip(earlier[1].names, earlier[1].theta.tolist(), strict=True))
         kept = [k for k, name in enumerate(objective.names) if objective.is_log[k] and name in known]
         start[kept] = [known[objective.names[k]] for k in kept]
+    if tuning.search == "scale":
+        deadline = np.inf if tuning.time_limit is None else time.perf_counter() + tuning.time_limit
+        scale = search_scale(objective, max_evaluations=tuning.max_evaluations, deadline=deadline)
+        return _learned(model, objective, scale.as_learning(objective), identity)
     fingerprint = "" if tuning.checkpoint is None else _fingerprint(objective, X, y, sample_weight, start)
     with learning_progress(verbose, _TOLERANCE, tuning.max_evaluations, tuning.time_limit) as progress:
         result = learn(
@@ -431,6 +467,12 @@ def learn_hyperparameters(
         )
     if result.status in ("failed", "max_evaluations"):
         warnings.warn(f"Learning hyperparameters: {result.message}.", ConvergenceWarning, stacklevel=3)
+    return _learned(model, objective, result, identity)
+
+
+def _learned(
+    model: Any, objective: CrossValidationObjective, result: LearningResult, identity: ModelIdentity
+) -> Learned:
     table = objective.parameters.table(result.theta)
     table = replace(table, temperature=model.temperature if result.temperature is None else result.temperature)
     return Learned(objective.parameters.at(result.theta), table, result, identity)

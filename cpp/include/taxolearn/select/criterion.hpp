@@ -21,6 +21,7 @@
 #include <tuple>
 #include <vector>
 
+#include "taxolearn/base/matrix.hpp"
 #include "taxolearn/base/parallel.hpp"
 #include "taxolearn/fit/problem.hpp"
 #include "taxolearn/fit/result.hpp"
@@ -35,6 +36,7 @@ struct CriterionSettings {
   double adjoint_tolerance = 1e-4;    ///< the same of the linear systems
   int max_iterations = 1000;          ///< of each
   bool gradient = true;               ///< else the systems are left out and Psi is not corrected
+  bool keep_predictors = false;       ///< of the held-out rows, in the result
   bool kernel_gradient = true;        ///< else derivatives by the kernels' parameters are left out
   double temperature = 1.0;           ///< of the held-out rows
   bool learn_temperature = false;     ///< else it stays as given
@@ -53,6 +55,7 @@ struct Criterion {
   std::vector<std::vector<double>> kernel_gradient;  ///< per kernel, all parameters, log scale
   std::vector<double> function_gradient;             ///< by the parameters of the coupling
   double intercept_variance_gradient = 0.0;          ///< by its logarithm
+  Matrix<double> predictors;                         ///< of the held-out rows, zero for others; if they were to be kept
   bool converged = true;                             ///< all gaps are within the tolerances
   double gap = 0.0;                                  ///< largest relative gap of a fit
   double adjoint_gap = 0.0;
