@@ -295,6 +295,13 @@ FILES = {
 }
 
 
+NOTES = (
+    "note: no rows were held out to score the model, since there are fewer than 100",
+    "note: labels are paths separated by",
+    "note: the columns tell nothing about the classes",
+)
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_awkward_file(name, tmp_path, capsys):
     """Training says nothing that a user could not act on, and the model is not worse than frequencies."""
@@ -304,7 +311,8 @@ def test_awkward_file(name, tmp_path, capsys):
     model = str(tmp_path / "m.taxo")
     arguments = ["--text", "text", "--label", "label", "--threads", "1", "-o", model]
     assert main(["train", str(train), *arguments]) == 0
-    assert capsys.readouterr().err == ""
+    notes = capsys.readouterr().err.splitlines()
+    assert [note for note in notes if not note.startswith(NOTES)] == []
     assert main(["evaluate", model, str(fresh), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
     low, high = scores["log_loss_interval"]

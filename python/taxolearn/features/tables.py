@@ -66,8 +66,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     categorical : sequence of str, optional
         Columns with one of some values, such as countries. Blanks around them do not count.
     words : pair of int, None or "auto", default="auto"
-        Shortest and longest sequences of words; None for no words. "auto" takes (1, 2) for texts of up to 300 characters
-        on average, else (1, 1): pairs of words make the log loss of long texts worse, and their fits slow.
+        Shortest and longest sequences of words; None for no words. "auto" takes (1, 2) for texts of up to 300
+        characters on average, else (1, 1): pairs of words make the log loss of long texts worse, and their fits slow.
     characters : pair of int, None or "auto", default="auto"
         Shortest and longest sequences of characters within words; None for none. "auto" takes (3, 5) for texts of up to
         300 characters on average, else None.
