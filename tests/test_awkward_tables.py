@@ -196,12 +196,23 @@ TABLES = {
 
 # Samples in which a pool was once too sure, beside the first ones of each table.
 SEEDS = {"ten rows": 51, "noise, many features": 84}
+# Strict, so that it is noticed when they no longer fail.
+_UNSEEN = "a class of one row is unseen where that row is held out, so experts that spread probability seem too good"
+KNOWN = {
+    **{("all classes but one have one row, noise", seed): _UNSEEN for seed in range(SAMPLES)},
+    ("a long tail, noise", 1): _UNSEEN,
+}
 
 
 def samples() -> list[Any]:
     """Tables and seeds: several of each, but one of those that take long."""
     found = [
-        pytest.param(table, seed, id=f"{name}, {seed}")
+        pytest.param(
+            table,
+            seed,
+            id=f"{name}, {seed}",
+            marks=[pytest.mark.xfail(reason=KNOWN[name, seed], strict=True)] if (name, seed) in KNOWN else [],
+        )
         for name, table in TABLES.items()
         for seed in sorted({*range(SAMPLES if len(table.labels) < 2000 else 1), SEEDS.get(name, 0)})
     ]
@@ -273,6 +284,13 @@ FILES = {
 }
 
 
+NOTES = (
+    "note: no rows were held out to score the model, since there are fewer than 100",
+    "note: labels are paths separated by",
+    "note: the columns tell nothing about the classes",
+)
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_awkward_file(name, tmp_path, capsys):
     """Training says nothing that a user could not act on, and the model is not worse than frequencies."""
@@ -282,7 +300,8 @@ def test_awkward_file(name, tmp_path, capsys):
     model = str(tmp_path / "m.taxo")
     arguments = ["--text", "text", "--label", "label", "--threads", "1", "--hold-out", "0", "-o", model]
     assert main(["train", str(train), *arguments]) == 0
-    assert [line for line in capsys.readouterr().err.splitlines() if "labels are paths" not in line] == []
+    notes = capsys.readouterr().err.splitlines()
+    assert [note for note in notes if not note.startswith(NOTES)] == []
     assert main(["evaluate", model, str(fresh), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
     low, high = scores["log_loss_interval"]

@@ -80,8 +80,8 @@ def test_train_learns_and_tells(tmp_path, folder, capsys):
     assert figures["classifier"] == "pool"
     assert figures["cv_log_loss"] < 0.5
     assert {"softmax", "independent"} <= set(figures["experts"])
-    assert figures["held_out"]["rows"] == 10
-    assert figures["held_out"]["accuracy"] > 0.5
+    assert figures["hold_out"]["rows"] == 10
+    assert figures["hold_out"]["accuracy"] > 0.5
     assert figures["size_bytes"] == model.stat().st_size
     loaded = taxolearn.load(model)
     assert loaded.predict({"text": ["cider and perry, red apple"], "size": [3.0]}).tolist() == ["fruit/apple"]

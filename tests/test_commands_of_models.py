@@ -171,7 +171,7 @@ def test_inspect_of_every_kind(kind, folder, capsys):
 def test_inspect_lists_experts(folder, capsys):
     model = taxolearn.load(folder / "pool.taxo")[-1]
     shown = re.sub(r"\s+", " ", run(capsys, "inspect", folder / "pool.taxo")[1])
-    assert len(model.table_) == 3
+    assert len(model.table_) == 4
     for row in model.table_:
         weight = f"weight {row.weight:.3f}" if row.weight else "not used"
         assert f"expert {row.name} {weight}, log loss {row.log_loss:.4g}, accuracy {row.accuracy:.2%}" in shown
@@ -197,7 +197,8 @@ def test_experts_without_scores_are_json(tmp_path, capsys):
     assert "expert softmax weight 0." in shown
 
 
-def test_threads_reach_the_experts(folder, capsys, monkeypatch):
+def test_threads_reach_the_experts(tmp_path, folder, capsys, monkeypatch):
+    path = write_model(tmp_path / "m.taxo", PoolClassifier([KernelLogisticClassifier(taxonomy=TREE, tuning=None)]))
     seen = []
     output = KernelLogisticClassifier._output
 
@@ -206,7 +207,7 @@ def test_threads_reach_the_experts(folder, capsys, monkeypatch):
         return output(self, X, kind)
 
     monkeypatch.setattr(KernelLogisticClassifier, "_output", watched)
-    run(capsys, "evaluate", folder / "pool.taxo", folder / "test.csv", "--threads", 1)
+    run(capsys, "evaluate", path, folder / "test.csv", "--threads", 1)
     assert seen
     assert set(seen) == {1}
 

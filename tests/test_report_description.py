@@ -22,12 +22,22 @@ PLAIN = KernelLogisticClassifier(tuning=None)
 def draw(count, seed):
     generator = np.random.default_rng(seed)
     numbers = np.arange(count) % 3
-    return sp.csr_matrix(generator.poisson(RATES[numbers]).astype(float)), NAMES[numbers]
+    X = generator.poisson(RATES[numbers]).astype(float)
+    # Features that go together, of which naive Bayes knows nothing.
+    together = 2 + 2 * np.sin(np.arange(12) + numbers[:, None])
+    X[:, :12] = generator.poisson(together) * generator.integers(0, 2, (count, 1))
+    return sp.csr_matrix(X), NAMES[numbers]
 
 
 @pytest.fixture(scope="module")
 def pool():
-    return PoolClassifier(taxonomy=TREE).fit(*draw(150, 0))
+    logistic = KernelLogisticClassifier(taxonomy=TREE, tuning=None)
+    experts = [
+        ("naive Bayes", NaiveBayesClassifier(taxonomy=TREE)),
+        ("softmax", logistic),
+        ("independent", KernelLogisticClassifier(taxonomy=TREE, tuning=None, loss="independent")),
+    ]
+    return PoolClassifier(experts, taxonomy=TREE).fit(*draw(150, 0))
 
 
 def report_of(model, count=90, seed=1, **options):

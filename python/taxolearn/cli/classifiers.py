@@ -192,6 +192,11 @@ def fit(classifier: Any, X: Any, labels: Any, path: str) -> list[str]:
         warnings.simplefilter("always", UserWarning)
         classifier.fit(X, labels)
     remarks = [_plain(str(each.message)) for each in caught if issubclass(each.category, UserWarning)]
+    if isinstance(classifier, PoolClassifier) and not classifier.experts_:
+        remarks.append(
+            "the columns tell nothing about the classes that could not be chance, so every answer is the shares of the "
+            "classes"
+        )
     learned = getattr(classifier, "cv_result_", None)
     if learned is not None and learned.best is None:
         remarks.append("there was no time to learn, so hyperparameters have their start values")

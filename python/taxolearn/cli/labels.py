@@ -21,7 +21,7 @@ INNER_LABELS = ("below", "own")
 LEVELS = "\x1f"  # between the levels of several columns, until a separator is chosen
 
 _GROUP = "tree of classes"
-_SEPARATORS = ("/", ">", "::", "|", ".")  # that are looked for
+_SEPARATORS = ("/", "->", ">", "::", "|", ".")  # that are looked for
 _JOINS = ("/", " > ", " | ", " :: ")  # that may stand between the levels of several columns
 _MISSING = ("nan", "null", "none", "na", "n/a", "<na>")
 _MANY_MISSING = 1 / 3  # of the rows: then something went wrong
@@ -262,7 +262,9 @@ def _count_paths(labels: list[str], separator: str) -> int:
         return len(paths) if len(tops) * 2 <= len(paths) else 0
     # Lists such as "red|green" and "green|blue" have the same words in any place.
     lower = {part for path in paths for part in path[1:]}
-    return len(paths) if separator == "/" or len(tops & lower) * 2 < len(tops) else 0
+    is_list = separator != "/" and len(tops & lower) * 2 >= len(tops)
+    is_comparison = separator == ">" and any(part.startswith("=") for part in lower)
+    return 0 if is_list or is_comparison else len(paths)
 
 
 def _is_dotted_path(path: list[str]) -> bool:

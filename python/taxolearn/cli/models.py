@@ -33,7 +33,7 @@ def training_of(report: dict[str, Any]) -> dict[str, Any]:
 def training_remarks(report: dict[str, Any], path: str, rows: int) -> list[str]:
     """Say so if a file seems to be the one of the training: it has the same name and the same number of rows."""
     training = training_of(report)
-    if Path(path).name != training.get("data") or rows != training.get("rows"):
+    if Path(path).name != training.get("data") or rows != training.get("rows_read", training.get("rows")):
         return []
     return ["these are the rows the model was trained on; scores on them are too good"]
 

@@ -64,7 +64,11 @@ def run(options: PruneOptions) -> None:
     check_output(options.output, options.model, options.data.path)
     model, schema = load_model(options.model, options.threads)
     if not is_linear(model.steps[-1][1]):
-        raise CommandError(f"{options.model}: the model is not linear, so it has no weights to leave out", USAGE)
+        raise CommandError(
+            f"{options.model}: the model is not linear, so it has no weights to leave out; train it with --model "
+            "softmax",
+            USAGE,
+        )
     with page.stage(f"Reading {options.data.path}"):
         batch = read_whole(options.data, schema)
         with reading(options.data.path, batch.lines):

@@ -108,7 +108,7 @@ def _texts(batch: Batch, schema: Schema) -> list[str]:
     """What the rows of a table say, for a reader; nothing for those of a matrix."""
     if not schema.is_table:
         return [""] * len(batch)
-    shown = schema.text or schema.numeric
+    shown = schema.text or [*schema.numeric, *schema.categorical]
     rows = zip(*(batch.X[name] for name in shown), strict=True)
     if schema.text:
         return [" · ".join(str(value) for value in row if value) for row in rows]

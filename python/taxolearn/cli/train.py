@@ -173,11 +173,12 @@ def run(options: TrainOptions) -> None:
         "rows": len(batch),
         "rows_read": len(everything),
         **_figures(fitted[-1], training.n_features),
-        "held_out": held_out,
+        "hold_out": held_out,
         "reading_seconds": round(training.feature_seconds + training.begin - begin, 3),
         "fit_seconds": round(training.fit_seconds, 3),
     }
-    report = {"input": schema.to_json(), "training": {"data": Path(path).name, **figures, "remarks": remarks}}
+    known = {name: value for name, value in figures.items() if value is not None and name != "experts"}  # it has them
+    report = {"input": schema.to_json(), "training": {"data": Path(path).name, **known, "remarks": remarks}}
     with writing(options.output):
         taxolearn.save(fitted, options.output, dtype=options.dtype, report=report)
     figures["size_bytes"] = Path(options.output).stat().st_size
@@ -341,8 +342,11 @@ class _Training:
         return {name: summary[name] for name in _SCORES}
 
     def again(self, batch: Batch) -> Pipeline:
-        """Fit to all rows, with what was learned."""
-        X = self._transformed(batch)
+        """Fit to all rows, with what was learned. Only the vocabulary of texts is made anew."""
+        if self._features is None or self._schema.text:
+            X = self._transformed(batch)
+        else:
+            X = self._features.transform(batch.X)
         self._page.say(f"Fitting the model to all {len(batch):,} rows")
         begin = time.perf_counter()
         self._classifier, remarks = fit_again(self._classifier, X, batch.labels, self._options.data.path)
@@ -432,7 +436,7 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("log loss, cross-validated", figure(figures["cv_log_loss"])))
     if figures["learned"] is not None:
         rows.append(("hyperparameters", f"{figures['learned']} learned"))
-    scores = figures["held_out"]
+    scores = figures["hold_out"]
     if scores is not None:
         low, high = scores["accuracy_interval"]
         rows += [

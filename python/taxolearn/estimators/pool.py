@@ -43,7 +43,7 @@ from taxolearn.targets import Targets, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_inputs, check_number, check_threads
 
-__all__ = ["PoolClassifier", "PoolRow", "PoolTable"]
+__all__ = ["PoolClassifier", "PoolRow", "PoolTable", "linear_expert"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ Integers = npt.NDArray[np.int64]
 _ENTRIES = 60_000_000  # scores of all experts that weights are fitted to, at most
 _STANDARD_ERRORS = 2.0  # by which a pool has to be better than the shares of classes
 _FEW_ROWS = 10.0  # standard errors more for one row, falling with the root of their number: they were tuned for
-_UNTRIED = 0.95  # part of the shares of classes in the answer of experts that nothing is known about
+_UNTRIED = 1 - 1e-6  # part of the shares where nothing could be held out: experts then break ties only
 _LEAST_GAIN = 2e-3  # of the loss, relative, for which an expert is worth its fit
 _COMPARED_ROWS = 2000  # that this is found out by
 
@@ -103,7 +103,7 @@ class PoolClassifier(TaxonomyClassifier):
     the shares of the classes by two standard errors, three for 100 rows, its gain may be chance, and the answer is
     these shares. In any
     case the shares are mixed in, by ``1 / (n + 2)`` for n rows that were held out: what has never gone wrong yet may do
-    so in the next row.
+    so in the next row. If no class has two rows, nothing tells how good experts are, and they break ties only.
 
     Parameters
     ----------
@@ -420,21 +420,27 @@ class PoolClassifier(TaxonomyClassifier):
         ``KernelLogisticClassifier.explain``.
         """
         check_is_fitted(self)
-        linear = [
-            name
-            for name, expert in self.experts_.items()
-            if isinstance(expert, TaxonomyClassifier)
-            and (hasattr(expert, "coef_") or isinstance(expert, (NaiveBayesClassifier, TopDownClassifier)))
-        ]
-        if not linear:
+        name = linear_expert(self)
+        if name is None:
             raise ValueError("explain needs a linear expert in the pool, since it shows weights of features")
         X = check_inputs(self, X, reset=False)
-        expert: Any = self.experts_[max(linear, key=self.weights_.__getitem__)]
+        expert: Any = self.experts_[name]
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         goal = self.classes_[self._output(X, "predictor").argmax(axis=1)] if node is None else node
         part = Inputs.of(X, self.mean_, self.scale_).given_to(expert)
         explained: list[list[NodeExplanation]] = expert.explain(part, goal, top=top, feature_names=names)
         return explained
+
+
+def linear_expert(model: PoolClassifier) -> str | None:
+    """The linear expert with the largest weight, which explains the answers; None if there is none."""
+    linear = [
+        name
+        for name, expert in model.experts_.items()
+        if isinstance(expert, TaxonomyClassifier)
+        and (hasattr(expert, "coef_") or isinstance(expert, (NaiveBayesClassifier, TopDownClassifier)))
+    ]
+    return max(linear, key=model.weights_.__getitem__, default=None)
 
 
 def _loss(scores: npt.NDArray[Any], labels: Integers, weights: Floats | None) -> float:
@@ -457,7 +463,7 @@ def _is_clearly_better(
     share = pooled.weights / pooled.weights.sum()
     mean = float(share @ gains)
     errors = _STANDARD_ERRORS + _FEW_ROWS / np.sqrt(len(labels))
-    return mean > errors * float(np.sqrt(share**2 @ (gains - mean) ** 2))
+    return bool(mean > errors * np.sqrt(share**2 @ (gains - mean) ** 2))
 
 
 def _pool(names: list[str], scores: dict[str, Any], labels: Integers, weights: Floats | None) -> PoolResult:

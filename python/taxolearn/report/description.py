@@ -9,7 +9,7 @@ import numpy as np
 
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
-from taxolearn.estimators.pool import PoolClassifier
+from taxolearn.estimators.pool import PoolClassifier, linear_expert
 from taxolearn.estimators.pool_experts import FREQUENCIES
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.kernels import Linear, Product, Sum
@@ -99,14 +99,9 @@ def explained_by(classifier: Any) -> tuple[bool, str]:
     if not isinstance(classifier, PoolClassifier):
         is_linear = isinstance(classifier, (NaiveBayesClassifier, TopDownClassifier)) or hasattr(classifier, "coef_")
         return is_linear, ""
-    linear = [
-        name
-        for name, expert in classifier.experts_.items()
-        if isinstance(expert, NaiveBayesClassifier) or hasattr(expert, "coef_")
-    ]
-    if not linear:
+    name = linear_expert(classifier)
+    if name is None:
         return False, "No expert of the pool has weights of features, so there are no reasons to show."
-    name = max(linear, key=classifier.weights_.__getitem__)
     if len(classifier.weights_) == 1:
         return True, ""
     return True, (
