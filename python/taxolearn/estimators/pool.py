@@ -324,7 +324,7 @@ class PoolClassifier(TaxonomyClassifier):
                 continue
             until = deadline if scored else np.inf
             if isinstance(estimator, list):
-                estimator = best_of(estimator, inputs.scaled, labels, weights, held_out.folds, deadline=until)
+                estimator = best_of(estimator, inputs.scaled, labels, weights, deadline=until)
             X = inputs.given_to(estimator)
             if isinstance(estimator, KernelLogisticClassifier):
                 try:

@@ -26,7 +26,7 @@ _MOST_FEATURES = 1000  # of radial kernels
 _MOST_ROWS = 25_000
 _MOST_LENGTH_SCALES = 60
 _LEAST_ROWS = 1000  # to learn so many
-_SUBSET, _EVALUATIONS = 2000, 10  # to learn the parameters of kernels
+_SUBSET, _EVALUATIONS = 3000, 20  # to learn the parameters of kernels
 
 
 def choose_scaling(
@@ -80,7 +80,7 @@ def radial_experts(X: npt.NDArray[Any], **arguments: Any) -> list[KernelLogistic
     """Candidates for a radial kernel of scaled inputs: one length scale, or one per feature where these are few."""
     if X.shape[1] > _MOST_FEATURES or X.shape[0] > _MOST_ROWS:
         return []
-    tuning = CrossValidation(subset=_SUBSET, max_evaluations=_EVALUATIONS, learn_intercept_variance=False)
+    tuning = CrossValidation(_FOLDS, subset=_SUBSET, max_evaluations=_EVALUATIONS, learn_intercept_variance=False)
     candidates = [KernelLogisticClassifier("rbf", tuning=tuning, **arguments)]
     if 2 <= X.shape[1] <= _MOST_LENGTH_SCALES and X.shape[0] >= _LEAST_ROWS:
         length = max(1e-6, float(np.sqrt(np.var(X, axis=0, dtype=np.float64).sum())))

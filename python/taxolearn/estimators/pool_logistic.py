@@ -130,7 +130,6 @@ def best_of(
     X: Any,
     y: npt.NDArray[Any],
     weights: Floats | None,
-    folds: npt.NDArray[np.int32],
     *,
     deadline: float = np.inf,
 ) -> KernelLogisticClassifier:
@@ -141,7 +140,7 @@ def best_of(
             break
         tuning = as_tuning(candidate.tuning)
         assert tuning is not None
-        tuned, result = _learn(candidate, tuning, X, y, weights, folds, deadline)
+        tuned, result = _learn(candidate, tuning, X, y, weights, None, deadline)
         loss = np.inf
         if result is not None and result.best is not None:
             # What is learned from rows makes their loss too small.
@@ -158,7 +157,7 @@ def _learn(
     X: Any,
     y: npt.NDArray[Any],
     weights: Floats | None,
-    folds: npt.NDArray[np.int32],
+    folds: npt.NDArray[np.int32] | None,
     deadline: float,
 ) -> tuple[KernelLogisticClassifier, LearningResult | None]:
     """Learn hyperparameters as the estimator says, in the time that is left."""
