@@ -33,6 +33,7 @@ MOST_ITERATIONS = 5000
 VALUES = (4.0, 20.0, 100.0, 500.0, 2500.0, 12500.0)  # of prior variances of classifiers, to choose from
 PENALTIES = tuple({"C": value} for value in VALUES)
 LOWER_PENALTIES = tuple({"C": value / 5} for value in VALUES)  # where a penalty is shared by fewer rows
+WIDE_PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)  # where fits are so fast that users try many
 LEAST_PROBABILITY = 1e-15  # in the log loss of those who return probabilities, not their logarithms
 _GRADIENTS = tuple(float(f"{10 ** (-k / 2):.2g}") for k in range(-2, 15))  # tolerances of the gradient of Phi
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from bench.libraries.contracts import (
     LOWER_PENALTIES,
+    WIDE_PENALTIES,
     Classifier,
     JobModel,
     Labels,
@@ -67,8 +68,9 @@ TOP_MODELS = {
 }
 JOB_MODELS = {
     f"napkinXC {kind}": JobModel(
-        chosen_by_a_tenth(partial(classifier, kind=kind), (1.0, 10.0, 100.0), ("napkinxc.models",)),
-        f"{kind} with a tree of its own; C of 1, 10, 100 by the log loss of a held-out tenth, then a fit to all rows",
+        chosen_by_a_tenth(partial(classifier, kind=kind), WIDE_PENALTIES, ("napkinxc.models",)),
+        f"{kind} with a tree of its own; C of 0.1, 1, 10, 100, 1000 by the log loss of a held-out tenth, then a fit to "
+        "all rows",
         takes=lambda job: job.is_sparse or job.taxonomy is not None,
     )
     for kind in ("PLT", "HSM")

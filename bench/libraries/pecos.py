@@ -8,6 +8,7 @@ from scipy import sparse
 
 from bench.libraries.contracts import (
     LOWER_PENALTIES,
+    WIDE_PENALTIES,
     Classifier,
     JobModel,
     Labels,
@@ -72,9 +73,9 @@ CLASSIFIERS = {"PECOS XLinear": Classifier(classifier, LOWER_PENALTIES, pecos=Tr
 TOP_MODELS = {"PECOS XLinear": TopModel(top, ({"C": 1.0}, {"C": 10.0}, {"C": 100.0}), pecos=True)}
 JOB_MODELS = {
     "PECOS XLinear": JobModel(
-        chosen_by_a_tenth(classifier, (1.0, 10.0, 100.0), ("pecos.xmc.base", "pecos.xmc.xlinear")),
-        "L2R_LR_DUAL on a tree of its own, all classes scored; Cp of 1, 10, 100 by the log loss of a held-out tenth, "
-        "then a fit to all rows",
+        chosen_by_a_tenth(classifier, WIDE_PENALTIES, ("pecos.xmc.base", "pecos.xmc.xlinear")),
+        "L2R_LR_DUAL on a tree of its own, all classes scored; Cp of 0.1, 1, 10, 100, 1000 by the log loss of a "
+        "held-out tenth, then a fit to all rows",
         takes=lambda job: job.is_sparse,
         pecos=True,
     )
