@@ -199,7 +199,7 @@ SEEDS = {"ten rows": 51, "noise, many features": 84}
 # Strict, so that it is noticed when they no longer fail.
 _UNSEEN = "a class of one row is unseen where that row is held out, so experts that spread probability seem too good"
 KNOWN = {
-    **{("all classes but one have one row, noise", seed): _UNSEEN for seed in range(SAMPLES)},
+    **{("all classes but one have one row, noise", seed): _UNSEEN for seed in (0, 1)},
     ("a long tail, noise", 1): _UNSEEN,
 }
 

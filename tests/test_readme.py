@@ -15,9 +15,10 @@ README = Path(__file__).parents[1] / "README.md"
 def test_the_first_example_runs_and_learns(capsys):
     example = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL).group(1)
     exec(compile(example, "README.md", "exec"), {})
-    printed = re.fullmatch(r"accuracy (\S+), certified gap (\S+)\n", capsys.readouterr().out)
-    assert float(printed.group(1)) > 0.85
-    assert float(printed.group(2)) <= 1e-6
+    accuracy, header, *experts = capsys.readouterr().out.splitlines()
+    assert float(accuracy.removeprefix("accuracy ")) > 0.85
+    assert header.startswith("expert")
+    assert len(experts) >= 3
 
 
 def test_example_has_about_ten_lines():

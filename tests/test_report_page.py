@@ -386,6 +386,7 @@ def pool_page(tmp_path_factory):
     generator = np.random.default_rng(0)
     y = np.array(["a/one", "a/two", "b/three"])[np.arange(300) % 3]
     X = np.abs(2 * np.eye(5)[np.arange(300) % 3] + generator.normal(size=(300, 5)))
+    X[:, 3] = generator.poisson(1 + 3 * (np.arange(300) % 3 == 1))
     model = PoolClassifier(taxonomy=Taxonomy.from_labels(y)).fit(X, y)
     assert len(model.weights_) > 1
     names = [str(k) for k in range(300)]
