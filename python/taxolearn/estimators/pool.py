@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import log_softmax
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -41,6 +42,7 @@ from taxolearn.estimators.pool_weights import PoolObjective, PoolResult, fit_poo
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.targets import Targets, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.validation import check_inputs, check_number, check_threads
 
 __all__ = ["PoolClassifier", "PoolRow", "PoolTable", "linear_expert"]
@@ -52,6 +54,8 @@ _ENTRIES = 60_000_000  # scores of all experts that weights are fitted to, at mo
 _STANDARD_ERRORS = 2.0  # by which a pool has to be better than the shares of classes
 _FEW_ROWS = 10.0  # standard errors more for one row, falling with the root of their number: they were tuned for
 _UNTRIED = 1 - 1e-6  # part of the shares where nothing could be held out: experts then break ties only
+_RESERVE = 1.5  # times the seconds of the last fits, as far as they are known
+_SHARE_OF_TUNING = 0.2  # of the time that is left
 _LEAST_GAIN = 2e-3  # of the loss, relative, for which an expert is worth its fit
 _COMPARED_ROWS = 2000  # that this is found out by
 
@@ -319,10 +323,11 @@ class PoolClassifier(TaxonomyClassifier):
         scored: list[_Scored] = []
         for name, estimator in experts:
             start = time.perf_counter()
-            if scored and start + sum(each.found.fit_seconds for each in scored) >= deadline:
+            if scored and start + _RESERVE * sum(each.found.fit_seconds for each in scored) >= deadline:
                 self._say(f"{name}: skipped, no time is left")
                 continue
-            until = deadline if scored else np.inf
+            # The last fits need time as well, and so does the choice of weights.
+            until = deadline - _RESERVE * sum(each.found.fit_seconds for each in scored) if scored else np.inf
             if isinstance(estimator, list):
                 estimator = best_of(estimator, inputs.scaled, labels, weights, deadline=until)
             X = inputs.given_to(estimator)
@@ -337,6 +342,9 @@ class PoolClassifier(TaxonomyClassifier):
                 estimator = logistic.estimator
                 found = OutOfFold(logistic.scores.astype(np.float32), 0.0, logistic.fit_seconds)
             else:
+                if isinstance(estimator, TopDownClassifier) and estimator.tuning == "cv" and deadline < np.inf:
+                    limit = max(0.0, _SHARE_OF_TUNING * (deadline - start))
+                    estimator = clone(estimator).set_params(tuning=CrossValidation(3, time_limit=limit))
                 if hasattr(estimator, "tuned"):
                     estimator = estimator.tuned(X, labels, weights, held_out.folds)
                 found = out_of_fold(estimator, X, numbers, self.classes_, weights, held_out)

@@ -22,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 _FACTOR = 4.0  # from one value to the next
 _TOLERANCE = 1e-3  # relative gap of the fits
 _LEAST_GAIN = 1e-3  # of the loss, relative, for which a step is worth its time
+_MOST_PRODUCTS = 400  # of a fold, from which on fits are too slow
+_LARGEST_LOSS = 0.02  # relative, that a step away from such fits may bring
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ def search_scale(
     deadline: float = np.inf,
     progress: Callable[..., None] | None = None,
 ) -> ScaleResult:
-    """Go down from the start values as long as the loss falls, or else up.
+    """Go down from the start values as long as the loss falls, or else up, unless fits take too many iterations.
 
     Parameters
     ----------
@@ -89,6 +91,7 @@ def search_scale(
     -------
     ScaleResult
     """
+    affordable = _MOST_PRODUCTS * sum(len(np.unique(folds[folds >= 0])) for folds in objective.partitions)
     moved = np.array([_is_variance(name) for name in objective.names], dtype=bool)
     done: list[Evaluation] = []
     best: tuple[Evaluation, Floats] | None = None
@@ -99,8 +102,11 @@ def search_scale(
         found, predictors = objective.evaluate_held_out(theta, _TOLERANCE, progress)
         found = replace(found, tolerance=_TOLERANCE)
         done.append(found)
-        is_usable = found.converged and np.isfinite(found.value)
-        is_better = best is None or (is_usable and found.value < (1 - _LEAST_GAIN) * best[0].value)
+        is_usable = found.converged and np.isfinite(found.value) and found.products <= affordable
+        is_better = best is None
+        if best is not None and is_usable:
+            factor = 1 - _LEAST_GAIN if best[0].products <= affordable else 1 + _LARGEST_LOSS
+            is_better = bool(found.value < factor * best[0].value)
         if is_better:
             best = found, predictors
             objective.accept()
