@@ -321,3 +321,9 @@ def test_clear_errors():
         KernelLogisticClassifier(tuning=CrossValidation(search="grid")).fit(X, y)
     with pytest.raises(ValueError, match=r"checkpoint is 'run\.npz', but search=\"scale\" is too short for one"):
         KernelLogisticClassifier(tuning=CrossValidation(search="scale", checkpoint="run.npz")).fit(X, y)
+    for options, match in (
+        ({"max_evaluations": 0}, "max_evaluations must be finite and at least 1, got 0"),
+        ({"time_limit": -1}, r"time_limit must be finite and at least 0\S*, got -1"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            KernelLogisticClassifier(tuning=CrossValidation(search="scale", **options)).fit(X, y)

@@ -92,6 +92,9 @@ class CrossValidation(BaseEstimator):
                 f'checkpoint is {self.checkpoint!r}, but search="scale" is too short for one; leave it out, or use '
                 'search="gradient"'
             )
+        check_number("max_evaluations", self.max_evaluations, least=1, integer=True)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, least=0)
         if self.deviation is not None:
             check_number("deviation", self.deviation, least=0, strict=True)
         repeats = check_number("repeats", self.repeats, least=1, integer=True)
