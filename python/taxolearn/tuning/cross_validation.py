@@ -44,9 +44,9 @@ class CrossValidation(BaseEstimator):
         starts from; the temperature has one of 1, about 1. What the data say little about stays where it is, and a few
         dozen rows outweigh it. None for no prior on the others.
     search : {"gradient", "scale"}, default="gradient"
-        "gradient" learns all hyperparameters, by gradient descent. "scale" takes seconds where that takes minutes, and
-        is often as good: it tries a few values of one factor of all variances, each with its temperature; length scales
-        and the variance of intercepts stay as they are.
+        "gradient" learns all hyperparameters, by gradient descent. "scale" takes less time, and is often nearly as
+        good: it tries a few values of one factor of all variances, each with its temperature; length scales and the
+        variance of intercepts stay as they are. Ctrl-C then ends the fit.
     max_evaluations : int, default=100
         Largest number of evaluations of the criterion. They may also be ended by Ctrl-C: the model is then fitted with
         the best hyperparameters so far.
