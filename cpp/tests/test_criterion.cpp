@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "background_softmax.hpp"
 #include "problems.hpp"
@@ -126,6 +128,52 @@ CriterionSettings tight(Strategy strategy = Strategy::automatic, Space space = S
   return settings;
 }
 
+/// Predictors of held-out rows by one plain fit per fold, with the linear kernel; zero for other rows.
+Matrix<double> predictors_of_separate_fits(const Case& problem, const std::vector<double>& theta) {
+  const auto coupling = problem.coupling(theta);
+  const MatrixXd all = dense(problem.inputs.view());
+  Matrix<double> predictors(rows, classes);
+  for (Index fold = 0; fold < fold_count; ++fold) {
+    const std::vector<Index> in = problem.folds.trained(fold);
+    const std::vector<Index> out = problem.folds.held_out(fold);
+    const auto inputs = [&](const std::vector<Index>& which) {
+      Matrix<double> part(static_cast<Index>(which.size()), all.cols());
+      for (Index i = 0; i < part.rows(); ++i) {
+        for (Index j = 0; j < all.cols(); ++j) part.row(i)[j] = all(which[static_cast<std::size_t>(i)], j);
+      }
+      return part;
+    };
+    const Matrix<double> X_in = inputs(in), X_out = inputs(out);
+    const auto likelihood = problem.likelihood.subset(in, std::vector<double>(in.size(), 1.0));
+    Problem part;
+    part.X = X_in.view();
+    part.likelihood = likelihood.get();
+    part.prior.coupling = coupling.get();
+    part.prior.intercept_variance = std::exp(theta[static_cast<std::size_t>(problem.functions())]);
+    FitSettings settings;
+    settings.tolerance = 1e-14;
+    const FitResult result = fit(part, settings, Start{}, one);
+    Matrix<double> u(X_out.rows(), classes);
+    predict(InputView(X_out.view()), result.weights.view(), result.intercepts.data(), Link::softmax, Output::predictor,
+            u.view(), one);
+    for (Index i = 0; i < u.rows(); ++i)
+      std::copy(u.row(i), u.row(i) + classes, predictors.row(out[static_cast<std::size_t>(i)]));
+  }
+  return predictors;
+}
+
+/// The loss of held-out rows that have these predictors, at a temperature.
+double held_out_loss(const Case& problem, Matrix<double> predictors, double temperature = 1.0) {
+  std::vector<Index> all(static_cast<std::size_t>(rows));
+  std::iota(all.begin(), all.end(), Index(0));
+  std::vector<double> factors;
+  for (const Index fold : problem.folds.of_row) factors.push_back(fold >= 0 ? 1.0 : 0.0);
+  for (Index i = 0; i < rows; ++i) {
+    for (Index c = 0; c < classes; ++c) predictors.row(i)[c] /= temperature;
+  }
+  return problem.likelihood.subset(all, factors)->residual(0, rows, predictors.data());
+}
+
 const std::array<Covariance, 3> covariances{Covariance::linear, Covariance::shared, Covariance::own};
 
 }  // namespace
@@ -195,35 +243,81 @@ TEST_CASE("the derivative by a variance that functions share is the sum of their
 TEST_CASE("the criterion is the loss of fits that never saw the rows they are judged by") {
   const Case problem(true, Covariance::linear);
   const std::vector<double> theta = problem.theta();
-  const auto coupling = problem.coupling(theta);
-  double loss = 0.0;
-  for (Index fold = 0; fold < fold_count; ++fold) {
-    const std::vector<Index> in = problem.folds.trained(fold);
-    const std::vector<Index> out = problem.folds.held_out(fold);
-    const MatrixXd all = dense(problem.inputs.view());
-    const auto inputs = [&](const std::vector<Index>& which) {
-      Matrix<double> part(static_cast<Index>(which.size()), all.cols());
-      for (Index i = 0; i < part.rows(); ++i) {
-        for (Index j = 0; j < all.cols(); ++j) part.row(i)[j] = all(which[static_cast<std::size_t>(i)], j);
-      }
-      return part;
-    };
-    const Matrix<double> X_in = inputs(in), X_out = inputs(out);
-    const auto likelihood = problem.likelihood.subset(in, std::vector<double>(in.size(), 1.0));
-    Problem part;
-    part.X = X_in.view();
-    part.likelihood = likelihood.get();
-    part.prior.coupling = coupling.get();
-    part.prior.intercept_variance = std::exp(theta[static_cast<std::size_t>(problem.functions())]);
-    FitSettings settings;
-    settings.tolerance = 1e-14;
-    const FitResult result = fit(part, settings, Start{}, one);
-    Matrix<double> u(X_out.rows(), classes);
-    predict(InputView(X_out.view()), result.weights.view(), result.intercepts.data(), Link::softmax, Output::predictor,
-            u.view(), one);
-    loss += problem.likelihood.subset(out, std::vector<double>(out.size(), 1.0))->residual(0, u.rows(), u.data());
-  }
+  const double loss = held_out_loss(problem, predictors_of_separate_fits(problem, theta));
   CHECK(problem.evaluate(theta, tight()).value == doctest::Approx(loss).epsilon(1e-6));
+}
+
+TEST_CASE("predictors that are kept are those of separate fits, at any temperature") {
+  for (const Loss loss : {Loss::softmax, Loss::logistic}) {
+    for (const bool tree : {false, true}) {
+      const Case problem(tree, Covariance::linear, loss);
+      const std::vector<double> theta = problem.theta();
+      const Matrix<double> expected = predictors_of_separate_fits(problem, theta);
+      std::vector<CriterionSettings> ways{tight(Strategy::stacked, Space::coefficients),
+                                          tight(Strategy::shuffled, Space::coefficients),
+                                          tight(Strategy::automatic, Space::weights)};
+      if (!tree) ways.push_back(tight(Strategy::automatic, Space::coefficients, Method::exact));
+      for (CriterionSettings& way : ways) {
+        for (const bool gradient : {false, true}) {
+          for (const bool learned : {false, true}) {
+            if (learned && loss != Loss::softmax) continue;  // temperatures are for rows with one class
+            CAPTURE(static_cast<int>(loss));
+            CAPTURE(tree);
+            CAPTURE(&way - ways.data());
+            CAPTURE(gradient);
+            CAPTURE(learned);
+            way.keep_predictors = true;
+            way.gradient = gradient;
+            way.learn_temperature = learned;
+            const Criterion found = problem.evaluate(theta, way);
+            REQUIRE(found.predictors.rows() == rows);
+            REQUIRE(found.predictors.cols() == classes);
+            double error = 0.0;
+            for (Index i = 0; i < rows; ++i) {
+              for (Index c = 0; c < classes; ++c) {
+                error = std::max(error, std::abs(found.predictors.row(i)[c] - expected.row(i)[c]));
+                if (problem.folds.of_row[static_cast<std::size_t>(i)] < 0) CHECK(found.predictors.row(i)[c] == 0.0);
+              }
+            }
+            CHECK(error < 1e-5);
+            CHECK((found.temperature != 1.0) == learned);
+            const double penalty = 0.5 * std::log(found.temperature) * std::log(found.temperature);
+            CHECK(found.value ==
+                  doctest::Approx(held_out_loss(problem, expected, found.temperature) + penalty).epsilon(1e-6));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("without its gradient the criterion has the same plain value, and predictors are kept only if asked for") {
+  for (const Covariance covariance : covariances) {
+    for (const bool learned : {false, true}) {
+      for (const Strategy strategy : {Strategy::stacked, Strategy::shuffled}) {
+        CAPTURE(static_cast<int>(covariance));
+        CAPTURE(learned);
+        const Case problem(true, covariance);
+        CriterionSettings settings = tight(strategy, Space::coefficients);
+        settings.learn_temperature = learned;
+        if (!learned) settings.tolerance = 1e-3;  // fits to a learned one go on with the systems
+        const Criterion whole = problem.evaluate(problem.theta(), settings);
+        settings.gradient = false;
+        const Criterion plain = problem.evaluate(problem.theta(), settings);
+        CHECK(plain.plain_value == doctest::Approx(whole.plain_value).epsilon(learned ? 1e-6 : 1e-12));
+        CHECK(plain.value == plain.plain_value);
+        CHECK(plain.temperature == whole.temperature);
+        CHECK(plain.products < whole.products);
+        CHECK(plain.predictors.rows() == 0);
+        settings.keep_predictors = true;
+        const Criterion keeping = problem.evaluate(problem.theta(), settings);
+        CHECK(keeping.value == plain.value);
+        const double penalty = 0.5 * std::log(keeping.temperature) * std::log(keeping.temperature);
+        CHECK(held_out_loss(problem, keeping.predictors, keeping.temperature) + penalty ==
+              doctest::Approx(keeping.value).epsilon(1e-12));
+      }
+    }
+  }
 }
 
 TEST_CASE("the correction takes the error of early stopped fits from the first to the second order") {

@@ -354,6 +354,28 @@ TEST_CASE("convergence is decided by tolerance, patience and iterations, in this
   }
 }
 
+TEST_CASE("objectives below the least one count as that in the relative gap") {
+  MinimizeSettings settings;
+  settings.tolerance = 0.1;
+  const auto is_done = [&](double objective, double gap) {
+    Convergence convergence(settings);
+    MinimizeResult result;
+    result.objective = objective;
+    result.gap = gap;
+    const bool done = convergence.done(result);
+    if (done) CHECK(result.status == Status::converged);
+    return done;
+  };
+  CHECK_FALSE(is_done(1e-20, 1e-18));
+  settings.least_objective = 1e-12;
+  CHECK(is_done(1e-20, 1e-18));
+  CHECK(is_done(-1e-20, 0.9e-13));
+  CHECK_FALSE(is_done(1e-20, 1.1e-13));
+  CHECK(is_done(0.0, 1e-18));
+  CHECK(is_done(-2.0, 0.2));  // larger ones count as they are, whatever their sign
+  CHECK_FALSE(is_done(-2.0, 0.21));
+}
+
 TEST_CASE("L-BFGS keeps more pairs of smaller vectors, within bounds") {
   const std::map<double, int> pairs{{100.0, 2}, {1.0, 2}, {0.5, 4}, {0.25, 8}, {0.05, 20}, {0.0, 20}};
   for (const auto& [relative_size, expected] : pairs) CHECK(lbfgs_history(relative_size) == expected);

@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_features, check_is_fitted
 
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation
@@ -260,9 +260,9 @@ class PoolClassifier(TaxonomyClassifier):
         self
         """
         check_is_fitted(self)
+        if self.mean_ is not None and _num_features(X) != len(self.mean_):  # before anything is changed
+            raise ValueError(f"X has {_num_features(X)} features, expected the {len(self.mean_)} that fit has seen")
         X, targets, numbers, weights, _ = self._read(X, y, sample_weight)
-        if self.mean_ is not None and X.shape[1] != len(self.mean_):
-            raise ValueError(f"X has {X.shape[1]} features, expected the {len(self.mean_)} that fit has seen")
         self.classes_, self.taxonomy_ = targets.classes, targets.taxonomy
         inputs = Inputs.of(X, self.mean_, self.scale_)
         self._log_prior = log_frequencies(numbers, targets.n_classes, weights)

@@ -44,9 +44,9 @@ class CrossValidation(BaseEstimator):
         starts from; the temperature has one of 1, about 1. What the data say little about stays where it is, and a few
         dozen rows outweigh it. None for no prior on the others.
     search : {"gradient", "scale"}, default="gradient"
-        "gradient" learns all hyperparameters, by gradient descent. "scale" takes seconds where that takes minutes, and
-        is often as good: it tries a few values of one factor of all variances, each with its temperature; length scales
-        and the variance of intercepts stay as they are.
+        "gradient" learns all hyperparameters, by gradient descent. "scale" takes less time, and is often nearly as
+        good: it tries a few values of one factor of all variances, each with its temperature; length scales and the
+        variance of intercepts stay as they are. Ctrl-C then ends the fit.
     max_evaluations : int, default=100
         Largest number of evaluations of the criterion. They may also be ended by Ctrl-C: the model is then fitted with
         the best hyperparameters so far.
@@ -92,6 +92,9 @@ class CrossValidation(BaseEstimator):
                 f'checkpoint is {self.checkpoint!r}, but search="scale" is too short for one; leave it out, or use '
                 'search="gradient"'
             )
+        check_number("max_evaluations", self.max_evaluations, least=1, integer=True)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, least=0)
         if self.deviation is not None:
             check_number("deviation", self.deviation, least=0, strict=True)
         repeats = check_number("repeats", self.repeats, least=1, integer=True)

@@ -137,11 +137,13 @@ class LearningResult:
 
     @property
     def gradient_norms(self) -> Array:
-        """Largest derivative of the mean log loss at each evaluation, shape (k,).
+        """Largest derivative of the mean log loss at each evaluation, shape (k,); NaN where there is no gradient.
 
         A derivative that leads to a bound counts no more than the distance to it.
         """
-        gradients = self._column("gradient").reshape(self.thetas.shape) / self.n_held_out
+        unknown = np.full(len(self.names), np.nan)
+        known = [unknown if each.gradient is None else each.gradient for each in self.evaluations]
+        gradients = np.array(known, dtype=np.float64).reshape(self.thetas.shape) / self.n_held_out
         norms: Array = np.abs(projected_step(self.thetas, gradients, self.bounds)).max(axis=1, initial=0.0)
         return norms
 
@@ -186,7 +188,9 @@ class LearningResult:
         if self.best is not None:
             ends = [int(np.argmax(self.converged)), self.best]
             lines.append(f"{'':<32} {'start':>12} {'best':>12}")
-            rows = [("mean log loss", *self.values[ends]), ("gradient", *self.gradient_norms[ends])]
+            rows = [("mean log loss", *self.values[ends])]
+            if not np.isnan(self.gradient_norms[ends]).all():  # a search by gradients
+                rows.append(("gradient", *self.gradient_norms[ends]))
             is_log = np.True_ if self.is_log is None else self.is_log
             shown = [np.where(is_log, np.exp(theta), theta) for theta in (self.start, self.theta)]
             if self.temperature != 1.0:

@@ -1,0 +1,88 @@
+"""The rows that a pool holds out: equal rows, single rows of a class, given folds and many rows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import KFold
+
+from taxolearn.estimators.pool_folds import pool_folds
+
+FORMS = {"dense": np.asarray, "sparse": sp.csr_matrix}
+
+
+def folds_of(X, y, folds=3, seed=0):
+    return pool_folds(X, y, int(y.max()) + 1, folds, np.random.RandomState(seed))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_rows_are_held_out_together(form, seed):
+    generator = np.random.default_rng(seed)
+    group = generator.permutation(np.repeat(np.arange(60), 3))
+    X = generator.poisson(1.0, (60, 12)).astype(float)
+    X[:, 0] = np.arange(60)  # no two are the same
+    y = generator.integers(4, size=180)  # equal rows may have different labels
+    fold_of = folds_of(FORMS[form](X[group]), y, seed=seed)
+    for k in range(60):
+        assert len(set(fold_of[group == k])) == 1
+    assert set(fold_of) == {0, 1, 2}
+    assert np.bincount(fold_of).min() > 20
+
+
+def test_dense_and_sparse_rows_have_the_same_folds():
+    X = np.random.default_rng(0).poisson(0.3, (200, 4)).astype(float)
+    y = np.arange(200) % 3
+    assert np.array_equal(folds_of(X, y), folds_of(sp.csr_matrix(X), y))
+
+
+@pytest.mark.parametrize("n_single", [1, 2, 7])
+def test_the_only_row_of_a_class_is_held_out(n_single):
+    y = np.concatenate([np.arange(60) % 3, 3 + np.arange(n_single)])
+    fold_of = folds_of(np.random.default_rng(0).normal(size=(len(y), 2)), y)
+    assert (fold_of >= 0).all()
+    sizes = np.bincount(fold_of[60:], minlength=3)
+    assert sizes.max() - sizes.min() <= 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_that_are_equal_to_many_stay_where_they_are(form):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = np.arange(200) % 2
+    different = folds_of(X, y)
+    X[:11] = 0.0  # more than 5 % of them
+    assert np.array_equal(folds_of(FORMS[form](X), y), different)
+    X[:10], X[10] = 0.0, 1.0
+    fewer = folds_of(FORMS[form](X), y)
+    assert len(set(fewer[:10])) == 1
+    assert np.array_equal(fewer[10:], different[10:])
+
+
+def test_folds_are_not_joined_into_fewer(monkeypatch):
+    monkeypatch.setattr("taxolearn.estimators.pool_folds._LARGEST_GROUP", 1.0)
+    assert set(folds_of(np.ones((30, 2)), np.arange(30) % 2)) == {0, 1, 2}
+
+
+def test_given_folds_stay():
+    X, y = np.ones((40, 2)), np.concatenate([np.arange(38) % 2, [2, 3]])
+    given = np.arange(40) % 5 - 1
+    assert np.array_equal(folds_of(X, y, given), given)
+    by_splitter = folds_of(X, y, KFold(4))
+    assert np.array_equal(by_splitter, np.arange(40) // 10)
+    many = np.arange(12_000) % 4
+    assert np.array_equal(folds_of(np.ones((12_000, 1)), np.arange(12_000) % 2, many), many)
+
+
+@pytest.mark.parametrize(("n", "is_many"), [(9_999, False), (10_000, True)])
+@pytest.mark.parametrize("form", FORMS)
+def test_one_fold_of_many_rows(n, is_many, form):
+    X = np.arange(2.0 * n).reshape(n, 2)
+    fold_of = folds_of(FORMS[form](X), np.arange(n) % 5)
+    held = np.mean(fold_of >= 0)
+    assert set(fold_of) == ({-1, 0} if is_many else {0, 1, 2})
+    assert held == pytest.approx(1 / 3 if is_many else 1.0, abs=0.01)
+
+
+def test_same_seed_same_folds():
+    X, y = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100) % 4
+    assert np.array_equal(folds_of(X, y, seed=3), folds_of(X, y, seed=3))
+    assert not np.array_equal(folds_of(X, y, seed=3), folds_of(X, y, seed=4))
