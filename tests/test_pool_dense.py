@@ -115,3 +115,10 @@ def test_limits_of_radial_kernels(rows, columns, n_candidates):
     if n_candidates == 2:
         lengths = candidates[1].kernel.length_scale
         np.testing.assert_allclose(lengths, np.full(columns, np.sqrt(X.var(axis=0).sum())))
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e154, 1e300])
+def test_huge_and_tiny_columns(factor):
+    X, y = load_wine(return_X_y=True)
+    X[:, 3] *= factor
+    assert PoolClassifier().fit(X, y).score(X, y) > 0.9

@@ -77,15 +77,15 @@ def many_rows(matters, n=1500):
         y = (np.sin(2 * X[:, 3]) + 0.2 * generator.normal(size=n) > 0).astype(int)
     else:
         y = generator.integers(3, size=n)
-    return X, y, (np.arange(n) % 3).astype(np.int32)
+    return X, y
 
 
 @pytest.mark.parametrize("matters", [False, True], ids=["noise", "one feature of eight"])
 def test_own_length_scales_only_where_they_help(matters):
-    X, y, fold_of = many_rows(matters)
+    X, y = many_rows(matters)
     candidates = radial_experts(X, tol=1e-3, n_threads=None, random_state=0)
     assert len(candidates) == 2
-    best = best_of(candidates, X, y, None, fold_of)
+    best = best_of(candidates, X, y, None)
     assert best.tuning is None
     lengths = np.asarray(best.kernel.length_scale)
     if matters:
@@ -97,9 +97,9 @@ def test_own_length_scales_only_where_they_help(matters):
 
 
 def test_a_deadline_leaves_the_first_candidate():
-    X, y, fold_of = many_rows(True, n=1000)
+    X, y = many_rows(True, n=1000)
     candidates = radial_experts(X, tol=1e-3, n_threads=None, random_state=0)
-    best = best_of(candidates, X, y, None, fold_of, deadline=time.perf_counter())
+    best = best_of(candidates, X, y, None, deadline=time.perf_counter())
     assert best.tuning is None
     assert np.asarray(best.kernel.length_scale).size == 1
 

@@ -100,14 +100,16 @@ class Landscape:
     """An objective whose value depends on the steps that its first parameter is away from the start."""
 
     n_held_out = 20.0
+    partitions = (np.arange(20) % 2,)
 
-    def __init__(self, value, names=("kernel.variance",), bounds=None, fails=()):
+    def __init__(self, value, names=("kernel.variance",), bounds=None, fails=(), products=lambda step: 1):
         self.names = names
         self.theta = np.linspace(0.1, 0.5, len(names))
         self.bounds = np.tile([-11.5, 11.5], (len(names), 1)) if bounds is None else np.array(bounds)
         self.is_log = np.ones(len(names), dtype=bool)
         self.value = value
         self.fails = fails
+        self.products = products
         self.seen = []
         self.accepted = []
 
@@ -115,7 +117,8 @@ class Landscape:
         step = (theta[0] - self.theta[0]) / np.log(FACTOR)
         self.seen.append(step)
         usable = round(step) not in self.fails
-        found = Evaluation(theta, self.n_held_out * self.value(step), None, usable, tol, 1, 0.0, temperature=1 + step)
+        value, products = self.n_held_out * self.value(step), self.products(round(step))
+        found = Evaluation(theta, value, None, usable, tol, products, 0.0, temperature=1 + step)
         return found, np.full((3, 2), step)
 
     def accept(self):
@@ -188,6 +191,21 @@ def test_bounds_end_the_search(sign):
     assert found.theta[0] == pytest.approx(low if sign > 0 else high)
     assert len(found.evaluations) < 10
     assert found.as_learning(toy).at_bounds == ("kernel.variance",)
+
+
+def test_slow_fits_are_left_for_faster_ones_that_are_as_good():
+    """Two folds may take 800 products."""
+    objective = Landscape(lambda step: 1.0 - 0.01 * step, products=lambda step: 700 + 200 * step)
+    assert search_scale(objective).theta is not None
+    assert objective.accepted == [0]  # higher ones have the lower loss, but take too long
+    objective = Landscape(lambda step: 1.0 - 0.01 * step, products=lambda step: 1000 + 300 * step)
+    search_scale(objective)
+    assert objective.accepted == [0, -1]
+
+
+def test_a_start_that_fails_is_left():
+    objective = Landscape(lambda step: np.nan if round(step) == 0 else 1.0, fails=(0,))
+    assert search_scale(objective).loss == 1.0
 
 
 def test_fits_that_fail_are_not_taken():

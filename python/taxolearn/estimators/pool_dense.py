@@ -37,14 +37,19 @@ def choose_scaling(
     Columns in different units need scales of their own. In others, such as the pixels of an image, small columns mean
     little, and should stay small. So both are tried, by the log loss of a radial kernel on at most 1,000 rows.
     """
-    mean = np.average(X, axis=0, weights=weights).astype(np.float64)
-    deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights)).astype(np.float64)
+    size = np.abs(X).max(axis=0, initial=0.0).astype(np.float64)  # squares of huge values overflow
+    size[size == 0] = 1.0
+    unit = X / size
+    mean = np.average(unit, axis=0, weights=weights).astype(np.float64)
+    deviation = size * np.sqrt(np.average((unit - mean) ** 2, axis=0, weights=weights))
+    mean *= size
     is_constant = (deviation <= 1e-7 * np.abs(mean)) | (deviation == 0)
     deviation[is_constant] = 1.0
     varying = deviation[~is_constant]
     if len(varying) < 2 or varying.max() <= _SAME_SCALE * varying.min() or X.shape[1] > _MOST_FEATURES:
         return mean, deviation
-    common = np.where(is_constant, 1.0, np.sqrt(np.mean(varying**2)))
+    largest = varying.max()
+    common = np.where(is_constant, 1.0, largest * np.sqrt(np.mean((varying / largest) ** 2)))
     rows = _sample(y, weights, random_state)
     if rows is None:
         return mean, deviation

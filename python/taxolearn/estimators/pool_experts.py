@@ -45,6 +45,7 @@ Integers = npt.NDArray[np.int64]
 
 FREQUENCIES = "class frequencies"
 
+_LOWEST = -1e30  # score, which single precision still holds
 _LEAST_SCORE = -690.0  # logarithm of what a probability of zero is taken for, where the expert had none in the folds
 _JOINT_WORK = 1e9  # entries times classes, up to which the classes of sparse inputs are fitted together
 _INDEPENDENT_WORK = 5e8  # the same for independent losses, whose fits take more iterations
@@ -163,7 +164,7 @@ def without_zeros(scores: Floats, smoothing: float) -> Floats:
     if smoothing > 0:
         mixed: Floats = np.logaddexp(scores + np.log1p(-smoothing), np.log(smoothing / scores.shape[1]))
         return mixed
-    return np.maximum(scores, _LEAST_SCORE) if not np.isfinite(scores).all() else scores
+    return np.maximum(scores, _LEAST_SCORE) if not np.isfinite(scores).all() else np.maximum(scores, _LOWEST)
 
 
 def log_frequencies(numbers: Integers, n_classes: int, weights: Floats | None) -> Floats:

@@ -102,9 +102,9 @@ def search_scale(
         found, predictors = objective.evaluate_held_out(theta, _TOLERANCE, progress)
         found = replace(found, tolerance=_TOLERANCE)
         done.append(found)
-        is_usable = found.converged and np.isfinite(found.value) and found.products <= affordable
-        is_better = best is None
-        if best is not None and is_usable:
+        is_usable = _succeeded(found) and found.products <= affordable
+        is_better = best is None or (is_usable and not _succeeded(best[0]))
+        if best is not None and is_usable and not is_better:
             factor = 1 - _LEAST_GAIN if best[0].products <= affordable else 1 + _LARGEST_LOSS
             is_better = bool(found.value < factor * best[0].value)
         if is_better:
@@ -122,6 +122,10 @@ def search_scale(
     assert best is not None
     found, predictors = best
     return ScaleResult(found.theta, found.temperature, found.value / objective.n_held_out, predictors, tuple(done))
+
+
+def _succeeded(evaluation: Evaluation) -> bool:
+    return evaluation.converged and bool(np.isfinite(evaluation.value))
 
 
 def _is_variance(name: str) -> bool:
