@@ -56,8 +56,9 @@ _FEW_ROWS = 10.0  # standard errors more for one row, falling with the root of t
 _UNTRIED = 1 - 1e-6  # part of the shares where nothing could be held out: experts then break ties only
 _RESERVE = 1.5  # times the seconds of the last fits, as far as they are known
 _SHARE_OF_TUNING = 0.2  # of the time that is left
-_LEAST_GAIN = 2e-3  # of the loss, relative, for which an expert is worth its fit
-_COMPARED_ROWS = 2000  # that this is found out by
+_LEAST_GAIN = 1e-3  # of the loss, relative, for which an expert is worth its fit
+_LEAST_NATS = 0.5  # the same in all
+_COMPARED_ROWS = 3000  # that this is found out by
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,8 @@ class PoolClassifier(TaxonomyClassifier):
     taxonomy : Taxonomy, default=None
         A tree whose leaves are the classes. "auto" gives it to the experts; those that are listed have their own.
     folds : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int, default=3
-        Number of folds, or the folds themselves. Equal rows are in the same fold. From 10,000 rows on, one fold of that
-        number is enough: its rows are held out, the others never.
+        Number of folds, or the folds themselves. Copies of a row are in the same fold. From 10,000 rows on, a fifth of
+        them (or less, if this number is above five) is held out once, and the others never.
     tol : float, default=1e-3
         Relative gap at which fits of experts of "auto" stop.
     time_limit : float, default=None
@@ -495,7 +496,7 @@ def _drop_light(
     while len(names) > 1:
         without = {name: loss([each for each in names if each != name]) for name in names}
         lightest = min(names, key=without.__getitem__)
-        if without[lightest] > least + max(_LEAST_GAIN * least, 1.0 / len(rows)):
+        if without[lightest] > least + max(_LEAST_GAIN * least, _LEAST_NATS / len(rows)):
             break
         names = [name for name in names if name != lightest]
     result = _pool(names, scores, labels, weights)
