@@ -102,12 +102,14 @@ def test_a_pool_uses_the_scale():
         (100, 1000, 1),
         (100, 1001, 0),
         (25_000, 2, 2),
-        (25_001, 2, 0),
+        (25_001, 2, 2),
+        (300_000, 2, 2),
+        (300_001, 2, 0),
     ],
 )
 def test_limits_of_radial_kernels(rows, columns, n_candidates):
     X = np.random.default_rng(0).normal(size=(rows, columns))
-    candidates = radial_experts(X, tol=1e-3, **COMMON)
+    candidates = radial_experts(X, 3, tol=1e-3, **COMMON)
     assert len(candidates) == n_candidates
     if candidates:
         assert candidates[0].kernel == "rbf"
@@ -115,6 +117,19 @@ def test_limits_of_radial_kernels(rows, columns, n_candidates):
     if n_candidates == 2:
         lengths = candidates[1].kernel.length_scale
         np.testing.assert_allclose(lengths, np.full(columns, np.sqrt(X.var(axis=0).sum())))
+
+
+@pytest.mark.parametrize(("rows", "rank"), [(25_000, None), (25_001, 1000), (100_001, 400)])
+def test_many_rows_have_kernels_of_low_rank(rows, rank):
+    solver = radial_experts(np.ones((rows, 2)), 3, **COMMON)[0].solver
+    assert solver == "auto" if rank is None else (solver.products, solver.rank) == ("low_rank", rank)
+
+
+@pytest.mark.parametrize(("rows", "most"), [(10_000, 200), (50_000, 400)])
+def test_many_classes_have_no_radial_kernel(rows, most):
+    X = np.ones((rows, 2))
+    assert radial_experts(X, most, **COMMON)
+    assert not radial_experts(X, most + 1, **COMMON)
 
 
 @pytest.mark.parametrize("factor", [1e-300, 1e154, 1e300])

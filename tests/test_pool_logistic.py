@@ -83,7 +83,7 @@ def many_rows(matters, n=1500):
 @pytest.mark.parametrize("matters", [False, True], ids=["noise", "one feature of eight"])
 def test_own_length_scales_only_where_they_help(matters):
     X, y = many_rows(matters)
-    candidates = radial_experts(X, tol=1e-3, n_threads=None, random_state=0)
+    candidates = radial_experts(X, 3, tol=1e-3, n_threads=None, random_state=0)
     assert len(candidates) == 2
     best = best_of(candidates, X, y, None)
     assert best.tuning is None
@@ -98,7 +98,7 @@ def test_own_length_scales_only_where_they_help(matters):
 
 def test_a_deadline_leaves_the_first_candidate():
     X, y = many_rows(True, n=1000)
-    candidates = radial_experts(X, tol=1e-3, n_threads=None, random_state=0)
+    candidates = radial_experts(X, 3, tol=1e-3, n_threads=None, random_state=0)
     best = best_of(candidates, X, y, None, deadline=time.perf_counter())
     assert best.tuning is None
     assert np.asarray(best.kernel.length_scale).size == 1

@@ -57,6 +57,7 @@ _UNTRIED = 1 - 1e-6  # part of the shares where nothing could be held out: exper
 _RESERVE = 1.5  # times the seconds of the last fits, as far as they are known
 _SHARE_OF_TUNING = 0.2  # of the time that is left
 _LEAST_GAIN = 1e-3  # of the loss, relative, for which an expert is worth its fit
+_LEAST_SHARE = 1e-3  # of the sum of weights, below which an expert is dropped, too
 _LEAST_NATS = 0.5  # the same in all
 _COMPARED_ROWS = 3000  # that this is found out by
 
@@ -500,6 +501,9 @@ def _drop_light(
             break
         names = [name for name in names if name != lightest]
     result = _pool(names, scores, labels, weights)
+    while len(names) > 1 and result.weights.min() < _LEAST_SHARE * result.weights.sum():
+        names = [name for k, name in enumerate(names) if k != int(np.argmin(result.weights))]
+        result = _pool(names, scores, labels, weights)
     best = min(alone, key=alone.__getitem__)
     if alone[best] < result.loss:
         return [best], _pool([best], scores, labels, weights)

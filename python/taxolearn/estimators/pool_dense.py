@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.fitting.fit import Solver
 from taxolearn.kernels.stationary import RBF
 from taxolearn.tuning.cross_validation import CrossValidation, choose_rows
 from taxolearn.tuning.learn import CrossValidationObjective
@@ -23,7 +24,9 @@ _TOLERANCE = 1e-3  # of the fits
 _LEAST_GAIN = 0.05  # of the loss, relative, for which columns keep their relative scales
 _SAME_SCALE = 3.0  # ratio of standard deviations up to which it makes no difference
 _MOST_FEATURES = 1000  # of radial kernels
-_MOST_ROWS = 25_000
+_MOST_ROWS = 25_000  # whose kernel matrix is stored
+_WORK = 2e10  # multiplications of a product, at most
+_RANKS = {100_000: 1000, 300_000: 400}  # of approximate ones, by the most rows that have them
 _MOST_LENGTH_SCALES = 60
 _LEAST_ROWS = 1000  # to learn so many
 _SUBSET, _EVALUATIONS = 3000, 20  # to learn the parameters of kernels
@@ -81,10 +84,16 @@ def _sample(y: npt.NDArray[Any], weights: Floats | None, random_state: int) -> I
     return rows.astype(np.int64)
 
 
-def radial_experts(X: npt.NDArray[Any], **arguments: Any) -> list[KernelLogisticClassifier]:
+def radial_experts(X: npt.NDArray[Any], n_classes: int, **arguments: Any) -> list[KernelLogisticClassifier]:
     """Candidates for a radial kernel of scaled inputs: one length scale, or one per feature where these are few."""
-    if X.shape[1] > _MOST_FEATURES or X.shape[0] > _MOST_ROWS:
+    n = X.shape[0]
+    if X.shape[1] > _MOST_FEATURES or n > max(_RANKS):
         return []
+    rank = next(rank for rows, rank in _RANKS.items() if n <= rows)
+    if n * n_classes * (n if n <= _MOST_ROWS else rank) > _WORK:
+        return []
+    if n > _MOST_ROWS:
+        arguments = arguments | {"solver": Solver(products="low_rank", rank=rank)}
     tuning = CrossValidation(_FOLDS, subset=_SUBSET, max_evaluations=_EVALUATIONS, learn_intercept_variance=False)
     candidates = [KernelLogisticClassifier("rbf", tuning=tuning, **arguments)]
     if 2 <= X.shape[1] <= _MOST_LENGTH_SCALES and X.shape[0] >= _LEAST_ROWS:

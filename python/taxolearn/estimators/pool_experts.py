@@ -78,7 +78,7 @@ def default_experts(
     if work <= _INDEPENDENT_WORK:
         experts.append(("independent", KernelLogisticClassifier(loss="independent", **logistic)))
     if not sp.issparse(X):
-        radial = radial_experts(inputs.scaled, taxonomy=taxonomy, tol=tol, **common)
+        radial = radial_experts(inputs.scaled, n_classes, taxonomy=taxonomy, tol=tol, **common)
         if radial:
             experts.append(("rbf", radial))
     return experts
