@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _num_features, check_is_fitted
 
 from taxolearn.estimators.base import TaxonomyClassifier
-from taxolearn.estimators.explain import NodeExplanation
+from taxolearn.estimators.explain import NodeExplanation, explain_by_change
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, certain_targets, class_numbers
 from taxolearn.estimators.pool_dense import choose_scaling
@@ -426,19 +426,34 @@ class PoolClassifier(TaxonomyClassifier):
         """The features that speak for and against each node on the path to the pool's answer.
 
         They are those of the linear expert with the largest weight, so probabilities are those of that expert, and
-        features of dense inputs are standardized ones. Parameters and result are those of
-        ``KernelLogisticClassifier.explain``.
+        features of dense inputs are standardized ones. A pool without a linear expert is asked what its answer would
+        be if a feature had its mean (zero, if inputs are sparse); features are as they come then. Parameters and
+        result are those of ``KernelLogisticClassifier.explain``.
         """
         check_is_fitted(self)
-        name = linear_expert(self)
-        if name is None:
-            raise ValueError("explain needs a linear expert in the pool, since it shows weights of features")
         X = check_inputs(self, X, reset=False)
-        expert: Any = self.experts_[name]
+        name = linear_expert(self)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        explained: list[list[NodeExplanation]]
+        if name is None:
+            usual = None if self.mean_ is None else self.mean_.astype(X.dtype)
+            if usual is not None and sp.issparse(X):
+                X = X.toarray()
+            explained = explain_by_change(
+                X,
+                lambda rows: self._output(rows, "predictor"),
+                usual,
+                self.classes_,
+                self.taxonomy_,
+                node,
+                top=top,
+                feature_names=names,
+            )
+            return explained
+        expert: Any = self.experts_[name]
         goal = self.classes_[self._output(X, "predictor").argmax(axis=1)] if node is None else node
         part = Inputs.of(X, self.mean_, self.scale_).given_to(expert)
-        explained: list[list[NodeExplanation]] = expert.explain(part, goal, top=top, feature_names=names)
+        explained = expert.explain(part, goal, top=top, feature_names=names)
         return explained
 
 
