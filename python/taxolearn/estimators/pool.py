@@ -21,6 +21,7 @@ from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_by_change
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, certain_targets, class_numbers
+from taxolearn.estimators.pool_choice import drop_light, fit_weights, is_clearly_better, mean_loss
 from taxolearn.estimators.pool_dense import choose_scaling
 from taxolearn.estimators.pool_experts import (
     FREQUENCIES,
@@ -38,7 +39,7 @@ from taxolearn.estimators.pool_experts import (
 )
 from taxolearn.estimators.pool_folds import pool_folds
 from taxolearn.estimators.pool_logistic import OutOfTimeError, best_of, score_logistic
-from taxolearn.estimators.pool_weights import PoolObjective, PoolResult, fit_pool_weights, fit_temperature
+from taxolearn.estimators.pool_weights import PoolResult, fit_temperature
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.targets import Targets, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
@@ -51,15 +52,9 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _ENTRIES = 60_000_000  # scores of all experts that weights are fitted to, at most
-_STANDARD_ERRORS = 2.0  # by which a pool has to be better than the shares of classes
-_FEW_ROWS = 10.0  # standard errors more for one row, falling with the root of their number: they were tuned for
 _UNTRIED = 1 - 1e-6  # part of the shares where nothing could be held out: experts then break ties only
 _RESERVE = 1.5  # times the seconds of the last fits, as far as they are known
 _SHARE_OF_TUNING = 0.2  # of the time that is left
-_LEAST_GAIN = 1e-3  # of the loss, relative, for which an expert is worth its fit
-_LEAST_SHARE = 1e-3  # of the sum of weights, below which an expert is dropped, too
-_LEAST_NATS = 0.5  # the same in all
-_COMPARED_ROWS = 3000  # that this is found out by
 
 
 @dataclass(frozen=True)
@@ -365,21 +360,22 @@ class PoolClassifier(TaxonomyClassifier):
         row_weight = None if weights is None else weights[held_out.rows]
         n_classes = len(self.classes_)
         scores: dict[str, Any] = {each.name: each.found.scores for each in scored}
-        alone = {name: _loss(each, labels, row_weight) for name, each in scores.items()}
+        alone = {name: mean_loss(each, labels, row_weight) for name, each in scores.items()}
         frequencies = held_out.frequencies(numbers, n_classes, weights)
-        names, result = _drop_light(list(scores), scores, alone, labels, row_weight)
-        prior_loss = _loss(frequencies, labels, row_weight)
+        names, result = drop_light(list(scores), scores, alone, labels, row_weight)
+        prior_loss = mean_loss(frequencies, labels, row_weight)
         if prior_loss < result.loss:
             scores[FREQUENCIES], alone[FREQUENCIES] = frequencies, prior_loss
-            names, result = _drop_light(list(scores), scores, alone, labels, row_weight)
-        if not _is_clearly_better(names, result, scores, frequencies, labels, row_weight):
+            names, result = drop_light(list(scores), scores, alone, labels, row_weight)
+        single = np.bincount(numbers, minlength=n_classes) == 1
+        if not is_clearly_better(names, result, scores, frequencies, labels, row_weight, single):
             scores[FREQUENCIES], alone[FREQUENCIES] = frequencies, prior_loss
             names = [FREQUENCIES]
-            result = _pool(names, scores, labels, row_weight)
+            result = fit_weights(names, scores, labels, row_weight)
         needed = {each.name: each.found.fit_seconds for each in scored}
         while time.perf_counter() + sum(needed.get(name, 0.0) for name in names) > deadline and len(names) > 1:
             names = [name for k, name in enumerate(names) if k != int(np.argmin(result.weights))]
-            result = _pool(names, scores, labels, row_weight)
+            result = fit_weights(names, scores, labels, row_weight)
         self.weights_ = dict(zip(names, result.weights.tolist(), strict=True))
         kept = [each for each in scored if each.name in self.weights_]
         self.temperatures_ = {each.name: each.temperature for each in kept}
@@ -466,60 +462,3 @@ def linear_expert(model: PoolClassifier) -> str | None:
         and (hasattr(expert, "coef_") or isinstance(expert, (NaiveBayesClassifier, TopDownClassifier)))
     ]
     return max(linear, key=model.weights_.__getitem__, default=None)
-
-
-def _loss(scores: npt.NDArray[Any], labels: Integers, weights: Floats | None) -> float:
-    """Mean log loss of one expert."""
-    objective = PoolObjective([scores], labels, weights)
-    return objective.loss(np.ones(1)) / float(objective.weights.sum())
-
-
-def _is_clearly_better(
-    names: list[str],
-    result: PoolResult,
-    scores: dict[str, Any],
-    frequencies: npt.NDArray[Any],
-    labels: Integers,
-    weights: Floats | None,
-) -> bool:
-    """Whether the pool gains more over the shares of classes than chance makes it seem."""
-    pooled = PoolObjective([scores[name] for name in names], labels, weights)
-    gains = PoolObjective([frequencies], labels).losses(np.ones(1)) - pooled.losses(result.weights)
-    share = pooled.weights / pooled.weights.sum()
-    mean = float(share @ gains)
-    errors = _STANDARD_ERRORS + _FEW_ROWS / np.sqrt(len(labels))
-    return bool(mean > errors * np.sqrt(share**2 @ (gains - mean) ** 2))
-
-
-def _pool(names: list[str], scores: dict[str, Any], labels: Integers, weights: Floats | None) -> PoolResult:
-    if len(names) == 1:
-        return PoolResult(np.ones(1), 0.0, 0.0, 0, "single", _loss(scores[names[0]], labels, weights))
-    return fit_pool_weights([scores[name] for name in names], labels, weights)
-
-
-def _drop_light(
-    names: list[str], scores: dict[str, Any], alone: dict[str, float], labels: Integers, weights: Floats | None
-) -> tuple[list[str], PoolResult]:
-    """Weights of the experts that are worth the time of a fit. The pool stays as good as any expert alone."""
-    rows = np.unique(np.linspace(0, len(labels) - 1, min(len(labels), _COMPARED_ROWS)).astype(np.int64))
-    some = {name: each[rows] for name, each in scores.items()}
-    own = None if weights is None else weights[rows]
-
-    def loss(kept: list[str]) -> float:
-        return _pool(kept, some, labels[rows], own).loss
-
-    least = loss(names)
-    while len(names) > 1:
-        without = {name: loss([each for each in names if each != name]) for name in names}
-        lightest = min(names, key=without.__getitem__)
-        if without[lightest] > least + max(_LEAST_GAIN * least, _LEAST_NATS / len(rows)):
-            break
-        names = [name for name in names if name != lightest]
-    result = _pool(names, scores, labels, weights)
-    while len(names) > 1 and result.weights.min() < _LEAST_SHARE * result.weights.sum():
-        names = [name for k, name in enumerate(names) if k != int(np.argmin(result.weights))]
-        result = _pool(names, scores, labels, weights)
-    best = min(alone, key=alone.__getitem__)
-    if alone[best] < result.loss:
-        return [best], _pool([best], scores, labels, weights)
-    return names, result
