@@ -275,8 +275,8 @@ def test_errors_name_what_is_wrong():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="NaN"):
         PoolClassifier().fit(np.where(X > 7, np.nan, X), y)
-    with pytest.raises(ValueError, match="rows without just one class"):
-        PoolClassifier().fit(X[:3], ["a", {"a", "b"}, "b"])
+    with pytest.raises(ValueError, match="no row with just one class"):
+        PoolClassifier().fit(X[:3], [{"a", "c"}, {"a", "b"}, {"b", "c"}])
     with pytest.raises(TypeError, match="lacks predict_proba"):
         pool(LinearSVC()).fit(X, y)
     with pytest.raises(ValueError, match="experts is 'best'"):

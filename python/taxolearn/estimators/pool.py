@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_features, check_is_fitted
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_by_change
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
-from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, certain_targets, class_numbers
+from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, class_numbers
 from taxolearn.estimators.pool_choice import drop_light, fit_weights, is_clearly_better, mean_loss
 from taxolearn.estimators.pool_dense import choose_scaling
 from taxolearn.estimators.pool_experts import (
@@ -28,6 +28,7 @@ from taxolearn.estimators.pool_experts import (
     HeldOut,
     Inputs,
     OutOfFold,
+    Uncertain,
     default_experts,
     fit_expert,
     log_frequencies,
@@ -41,7 +42,7 @@ from taxolearn.estimators.pool_folds import pool_folds
 from taxolearn.estimators.pool_logistic import OutOfTimeError, best_of, score_logistic
 from taxolearn.estimators.pool_weights import PoolResult, fit_temperature
 from taxolearn.estimators.top_down import TopDownClassifier
-from taxolearn.targets import Targets, label_targets, row_weights
+from taxolearn.targets import Targets, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.validation import check_inputs, check_number, check_threads
@@ -92,6 +93,21 @@ class _Scored:
     found: OutOfFold
     temperature: float
     seconds: float
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Checked rows with one class each and a weight, and those that may be of several classes.
+
+    ``numbers`` are places in the sorted classes, and ``used`` says which of the user's rows have one class.
+    """
+
+    X: Any
+    targets: Targets
+    numbers: Integers
+    weights: Floats | None
+    used: npt.NDArray[np.bool_]
+    uncertain: Uncertain | None
 
 
 class PoolClassifier(TaxonomyClassifier):
@@ -197,7 +213,9 @@ class PoolClassifier(TaxonomyClassifier):
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Inputs. Columns of dense ones are standardized.
         y : array or list of shape (n_samples,)
-            Labels; with a taxonomy, names of its leaves.
+            Labels; with a taxonomy, names of its nodes, where an inner node means one of the classes below it. An entry
+            may also be a set, list or tuple of labels, one of which is right, or missing. Such rows have no part in
+            the choice of experts and weights; experts that can use them, softmax and top-down, are fitted to them, too.
         sample_weight : array of shape (n_samples,), default=None
             Weights of the rows, also given to the experts that take them.
 
@@ -210,10 +228,11 @@ class PoolClassifier(TaxonomyClassifier):
         deadline = begin + limit
         tol = check_number("tol", self.tol, least=0, strict=True)
         check_threads(self.n_threads)
-        X, targets, numbers, weights, used = self._read(X, y, sample_weight)
+        rows = self._read(X, y, sample_weight)
+        X, targets, numbers, weights = rows.X, rows.targets, rows.numbers, rows.weights
         n_classes, folds = targets.n_classes, self.folds
-        if used is not None and isinstance(folds, np.ndarray) and folds.shape == used.shape:
-            folds = folds[used]
+        if isinstance(folds, np.ndarray) and folds.shape == rows.used.shape:
+            folds = folds[rows.used]
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
         is_auto = isinstance(self.experts, str) and self.experts == "auto"
@@ -233,11 +252,12 @@ class PoolClassifier(TaxonomyClassifier):
             chosen = self._equal(experts)
         else:
             fold_of = pool_folds(X, numbers, n_classes, folds, random)
-            rows = subset_of_rows(np.flatnonzero(fold_of >= 0).tolist(), _ENTRIES // (n_classes * len(experts)), random)
-            held_out = HeldOut(fold_of, rows[np.argsort(fold_of[rows], kind="stable")])
+            most = _ENTRIES // (n_classes * len(experts))
+            compared = subset_of_rows(np.flatnonzero(fold_of >= 0).tolist(), most, random)
+            held_out = HeldOut(fold_of, compared[np.argsort(fold_of[compared], kind="stable")])
             scored = self._score(experts, inputs, numbers, weights, held_out, deadline)
             chosen = self._select(scored, numbers, weights, held_out, deadline)
-        self._fit_experts(chosen, inputs, numbers, weights, is_auto)
+        self._fit_experts(chosen, inputs, rows, is_auto)
         return self
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> PoolClassifier:
@@ -259,38 +279,48 @@ class PoolClassifier(TaxonomyClassifier):
         check_is_fitted(self)
         if self.mean_ is not None and _num_features(X) != len(self.mean_):  # before anything is changed
             raise ValueError(f"X has {_num_features(X)} features, expected the {len(self.mean_)} that fit has seen")
-        X, targets, numbers, weights, _ = self._read(X, y, sample_weight)
-        self.classes_, self.taxonomy_ = targets.classes, targets.taxonomy
-        inputs = Inputs.of(X, self.mean_, self.scale_)
-        self._log_prior = log_frequencies(numbers, targets.n_classes, weights)
-        self._fit_experts(list(self.experts_.items()), inputs, numbers, weights, isinstance(self.experts, str))
+        rows = self._read(X, y, sample_weight)
+        self.classes_, self.taxonomy_ = rows.targets.classes, rows.targets.taxonomy
+        inputs = Inputs.of(rows.X, self.mean_, self.scale_)
+        self._log_prior = log_frequencies(rows.numbers, rows.targets.n_classes, rows.weights)
+        self._fit_experts(list(self.experts_.items()), inputs, rows, isinstance(self.experts, str))
         return self
 
-    def _read(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, Targets, Integers, Floats | None, npt.NDArray[np.bool_] | None]:
-        """Checked inputs, targets, numbers of classes and weights of rows that have any; and which these are."""
-        targets = certain_targets(y, self.taxonomy, type(self).__name__)
-        X, y = check_inputs(self, X, y, reset=True)
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> _Rows:
+        """Check what the user gives."""
+        if not (self.taxonomy is None or isinstance(self.taxonomy, Taxonomy)):
+            raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(self.taxonomy).__name__}")
+        targets = read_targets(y, self.taxonomy, "below")
+        if targets is not None and targets.soft is not None:
+            raise ValueError(
+                "y has probabilities of classes, which PoolClassifier cannot use; give the most probable ones, or use "
+                "KernelLogisticClassifier"
+            )
+        # A stand-in of the same length lets scikit-learn check the rest.
+        X, y = check_inputs(self, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
         targets = label_targets(y, self.taxonomy, "below") if targets is None else targets
         weights = row_weights(targets, sample_weight, None, X)
+        has_weight = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
+        used = has_weight & (targets.labels >= 0)
+        if not used.any():
+            raise ValueError("y has no row with just one class; PoolClassifier needs some, to choose and weigh experts")
         numbers = class_numbers(targets)
-        if weights is None or (weights > 0).all():
-            return X, targets, numbers, weights, None
-        used = weights > 0
-        return X[used], targets, numbers[used], weights[used], used
+        uncertain = Uncertain.of(X, targets, weights)
+        if not used.all():
+            X, numbers, weights = X[used], numbers[used], None if weights is None else weights[used]
+        return _Rows(X, targets, numbers, weights, used, uncertain)
 
-    def _fit_experts(
-        self, chosen: list[tuple[str, Any]], inputs: Inputs, numbers: Integers, weights: Floats | None, is_auto: bool
-    ) -> None:
+    def _fit_experts(self, chosen: list[tuple[str, Any]], inputs: Inputs, rows: _Rows, is_auto: bool) -> None:
         self.experts_ = {}
         for name, estimator in chosen:
-            X_expert = inputs.given_to(estimator)
+            data = inputs.given_to(estimator), self.classes_[rows.numbers], rows.weights
+            if rows.uncertain is not None:
+                data = rows.uncertain.added_to(estimator, data, self.mean_, self.scale_)
             with warnings.catch_warnings():
                 if is_auto:  # few evaluations are meant
                     warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
-                self.experts_[name] = fit_expert(estimator, X_expert, self.classes_[numbers], weights)
-        self._floor = 1.0 / (len(numbers) + len(self.classes_))
+                self.experts_[name] = fit_expert(estimator, *data)
+        self._floor = 1.0 / (len(rows.numbers) + len(self.classes_))
 
     def _equal(self, experts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Equal weights, where no row can be held out."""
