@@ -1,6 +1,7 @@
-"""Real data for the tests that want it, and fresh interpreters. A set that is absent skips its tests, with a reason."""
+"""Real data for the tests that want it, fresh interpreters, and Ctrl-C. A set that is absent skips its tests."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from taxolearn.datasets import read_svmlight
+from taxolearn.tuning.learn import CrossValidationObjective
 
 ROOT = Path(__file__).resolve().parent.parent
 NEWS20_WORDS = 61188
@@ -84,3 +86,19 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
 
     return run
+
+
+@pytest.fixture
+def interrupt_learning(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Ctrl-C comes in the second evaluation of a search by gradients. Returns a function that counts evaluations."""
+    evaluate, count = CrossValidationObjective.evaluate, 0
+
+    def interrupted(self: Any, theta: Any, tol: float, progress: Any = None) -> Any:
+        nonlocal count
+        count += 1
+        if count == 2:
+            signal.raise_signal(signal.SIGINT)
+        return evaluate(self, theta, tol, progress)
+
+    monkeypatch.setattr(CrossValidationObjective, "evaluate", interrupted)
+    return lambda: count

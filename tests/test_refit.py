@@ -1,7 +1,5 @@
 """Classifiers that are fitted to other rows: what they have learned stays. Pools have tests of their own."""
 
-import signal
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -22,7 +20,6 @@ from taxolearn import (
     load,
     save,
 )
-from taxolearn.tuning.learn import CrossValidationObjective
 
 X, NUMBERS = load_iris(return_X_y=True)
 Y = np.array(["a/b", "a/c", "d/e"])[NUMBERS]
@@ -178,29 +175,13 @@ def test_a_warm_start_begins_at_the_last_fit():
 # -- Ctrl-C -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def interrupt(monkeypatch):
-    """Ctrl-C comes in the second evaluation of a search by gradients."""
-    evaluate, count = CrossValidationObjective.evaluate, 0
-
-    def interrupted(self, theta, tol, progress=None):
-        nonlocal count
-        count += 1
-        if count == 2:
-            signal.raise_signal(signal.SIGINT)
-        return evaluate(self, theta, tol, progress)
-
-    monkeypatch.setattr(CrossValidationObjective, "evaluate", interrupted)
-    return lambda: count
-
-
-def test_ctrl_c_ends_learning_that_is_part_of_something_else(interrupt):
+def test_ctrl_c_ends_learning_that_is_part_of_something_else(interrupt_learning):
     with pytest.raises(KeyboardInterrupt):
         KernelLogisticClassifier("rbf").tuned(X, Y)
-    assert interrupt() == 2
+    assert interrupt_learning() == 2
 
 
-def test_ctrl_c_ends_a_pool_while_an_expert_learns(interrupt):
+def test_ctrl_c_ends_a_pool_while_an_expert_learns(interrupt_learning):
     with pytest.raises(KeyboardInterrupt):
         PoolClassifier().fit(X, Y)
-    assert interrupt() == 2
+    assert interrupt_learning() == 2
