@@ -46,7 +46,7 @@ from taxolearn.cli.main import (
     writing,
 )
 from taxolearn.features.tables import TableFeatures
-from taxolearn.files.models import DTYPES
+from taxolearn.files.save_and_load import DTYPES
 from taxolearn.kernels.argument import kernel_names, start_kernel
 from taxolearn.readers.tables import CHUNK_ROWS
 from taxolearn.report.scores import RunningScores
