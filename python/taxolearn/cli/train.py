@@ -82,7 +82,7 @@ _SCORES = (  # of rows held out that are stored with the model
 )
 
 
-# -- Options -----------------------------------------------------------------------------------------------------------
+# -- Options ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def _chosen_model(options: ModelOptions) -> str:
     return model
 
 
-# -- From reading to saving --------------------------------------------------------------------------------------------
+# -- From reading to saving -------------------------------------------------------------------------------------------
 
 
 def run(options: TrainOptions) -> None:
@@ -320,8 +320,7 @@ class _Training:
             X = self._transformed(batch)
         else:
             X = self._features.transform(batch.X)
-        what = f"Fitting the model to all {len(batch):,} rows"
-        self._fit(what, lambda: self._classifier.refit(X, batch.labels))
+        self._fit(f"Fitting the model to all {len(batch):,} rows", lambda: self._classifier.refit(X, batch.labels))
         return self._pipeline()
 
     def _learn(self, X: Any, batch: Batch, what: str) -> None:
@@ -397,7 +396,7 @@ def _tuning(options: ModelOptions, n_rows: int, n_classes: int) -> CrossValidati
     )
 
 
-# -- What is said about it ---------------------------------------------------------------------------------------------
+# -- What is said about it --------------------------------------------------------------------------------------------
 
 
 _EARLY = "the search for hyperparameters stopped early to save time"

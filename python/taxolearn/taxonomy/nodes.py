@@ -64,7 +64,7 @@ class Nodes(NamedTuple):
     parents: list[int]
 
 
-# -- Names -------------------------------------------------------------------------------------------------------------
+# -- Names ------------------------------------------------------------------------------------------------------------
 
 
 def check_name(name: object, place: str) -> Name:
@@ -137,7 +137,7 @@ def check_nodes(n_nodes: int, argument: str, nodes: npt.ArrayLike) -> Integers:
     return array.astype(np.int64)
 
 
-# -- Nodes from what the user has --------------------------------------------------------------------------------------
+# -- Nodes from what the user has -------------------------------------------------------------------------------------
 
 
 def check_separator(separator: object) -> str:
@@ -288,7 +288,7 @@ def nodes_from_edges(edges: Iterable[Any], *, root: Name | None, place: Place) -
     return Nodes(names, parents)
 
 
-# -- Parents, and their order ------------------------------------------------------------------------------------------
+# -- Parents, and their order -----------------------------------------------------------------------------------------
 
 
 def check_parents(parents: npt.ArrayLike) -> Integers:
@@ -421,7 +421,7 @@ def leaf_ranges(parents: Integers, n_inner: int) -> tuple[Integers, Integers]:
     return np.concatenate([begin, leaves]), np.concatenate([begin + below, leaves + 1])
 
 
-# -- Groups, and nodes that lie above ----------------------------------------------------------------------------------
+# -- Groups, and nodes that lie above ---------------------------------------------------------------------------------
 
 
 def common_depths(tree: Taxonomy, a: npt.ArrayLike, b: npt.ArrayLike) -> Any:
