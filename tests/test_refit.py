@@ -172,6 +172,14 @@ def test_a_warm_start_begins_at_the_last_fit():
     np.testing.assert_array_equal(again.start, record.theta)
 
 
+@pytest.mark.parametrize("name", ["linear", "kernels", "nodes", "loadings", "loadings alone"])
+def test_a_tuned_copy_becomes_the_same_model(name):
+    tuned = clone(MODELS[name]).tuned(X[SOME], Y[SOME])
+    assert tuned.tuning is None
+    expected = fitted(name).predict_log_proba(X)
+    np.testing.assert_allclose(tuned.fit(X[SOME], Y[SOME]).predict_log_proba(X), expected, rtol=1e-9, atol=1e-9)
+
+
 # -- Ctrl-C -----------------------------------------------------------------------------------------------------------
 
 
