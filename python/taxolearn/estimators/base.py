@@ -53,7 +53,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight
-            As for ``fit``. There may be other classes and, if no hyperparameter belongs to one of them, other features.
+            As for ``fit``. Classes and features may be others, unless hyperparameters belong to single ones of them.
 
         Returns
         -------
