@@ -88,17 +88,24 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-@pytest.fixture
-def interrupt_learning(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Ctrl-C comes in the second evaluation of a search by gradients. Returns a function that counts evaluations."""
-    evaluate, count = CrossValidationObjective.evaluate, 0
+class Interrupted:
+    """Ctrl-C comes in the second evaluation of a search for hyperparameters, "gradient" or "scale"."""
 
-    def interrupted(self: Any, theta: Any, tol: float, progress: Any = None) -> Any:
-        nonlocal count
-        count += 1
-        if count == 2:
-            signal.raise_signal(signal.SIGINT)
-        return evaluate(self, theta, tol, progress)
+    def __init__(self, search: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.search, self.evaluations = search, 0
+        name = "evaluate" if search == "gradient" else "evaluate_held_out"
+        evaluate = getattr(CrossValidationObjective, name)
 
-    monkeypatch.setattr(CrossValidationObjective, "evaluate", interrupted)
-    return lambda: count
+        def interrupted(objective: Any, theta: Any, tol: float, progress: Any = None) -> Any:
+            self.evaluations += 1
+            if self.evaluations == 2:
+                signal.raise_signal(signal.SIGINT)
+            return evaluate(objective, theta, tol, progress)
+
+        monkeypatch.setattr(CrossValidationObjective, name, interrupted)
+
+
+@pytest.fixture(params=["gradient", "scale"])
+def interrupted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Interrupted:
+    """Searches of either kind are interrupted."""
+    return Interrupted(request.param, monkeypatch)

@@ -183,13 +183,18 @@ def test_a_tuned_copy_becomes_the_same_model(name):
 # -- Ctrl-C -----------------------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_ends_learning_that_is_part_of_something_else(interrupt_learning):
+def test_ctrl_c_ends_learning_that_is_part_of_something_else(interrupted):
     with pytest.raises(KeyboardInterrupt):
-        KernelLogisticClassifier("rbf").tuned(X, Y)
-    assert interrupt_learning() == 2
+        KernelLogisticClassifier("rbf", tuning=CrossValidation(search=interrupted.search)).tuned(X, Y)
+    assert interrupted.evaluations == 2
 
 
-def test_ctrl_c_ends_a_pool_while_an_expert_learns(interrupt_learning):
+def test_ctrl_c_ends_a_pool_while_an_expert_learns(interrupted):
     with pytest.raises(KeyboardInterrupt):
         PoolClassifier().fit(X, Y)
-    assert interrupt_learning() == 2
+    assert interrupted.evaluations == 2
+
+
+def test_a_fit_alone_continues_with_what_it_has(interrupted):
+    model = KernelLogisticClassifier("rbf", tuning=CrossValidation(search=interrupted.search)).fit(X, Y)
+    assert (model.cv_result_.status, model.cv_result_.best, interrupted.evaluations) == ("interrupted", 0, 2)

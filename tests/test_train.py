@@ -16,6 +16,7 @@ from sklearn.metrics import log_loss
 import taxolearn
 from taxolearn.cli import main
 from taxolearn.cli.inputs import tidy_path
+from taxolearn.estimators import top_down_tuning
 from taxolearn.tuning.cross_validation import held_out_rows
 
 WORDS = goods.WORDS | {"water/sea": goods.WORDS["water"]}  # so that all classes have the same depth
@@ -533,22 +534,25 @@ def test_the_package_is_a_program(tmp_path):
     assert done.stdout.startswith("taxolearn ")
 
 
-@pytest.mark.parametrize(("model", "arguments"), [("pool", ["--numeric", "size"]), ("top-down", [])])
-def test_ctrl_c_ends_models_of_several_fits(model, arguments, train, interrupt_learning, monkeypatch, tmp_path):
-    """Learning keeps what it has when it is interrupted, but then a pool would go on with the next expert."""
-    if model == "top-down":
-        fit_rows = taxolearn.estimators.top_down_tuning.fit_rows
-
-        def interrupted(*given):
-            signal.raise_signal(signal.SIGINT)
-            return fit_rows(*given)
-
-        monkeypatch.setattr(taxolearn.estimators.top_down_tuning, "fit_rows", interrupted)
-    code, _, err = train(make_rows(60), "--model", model, *arguments, text="text" if model == "top-down" else None)
-    assert (code, err) == (130, "taxolearn: interrupted\n")
-    assert interrupt_learning() == (2 if model == "pool" else 0)
+def test_ctrl_c_ends_a_pool_whose_experts_would_go_on(train, interrupted, tmp_path):
+    """Learning keeps what it has when it is interrupted, but the pool would then go on with the next expert."""
+    code, _, err = train(make_rows(60), "--numeric", "size", text=None)
+    assert (code, err, interrupted.evaluations) == (130, "taxolearn: interrupted\n", 2)
     assert not (tmp_path / "m.taxo").exists()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_ends_a_top_down_classifier(train, monkeypatch, tmp_path):
+    fit_rows = top_down_tuning.fit_rows
+
+    def interrupted(*given):
+        signal.raise_signal(signal.SIGINT)
+        return fit_rows(*given)
+
+    monkeypatch.setattr(top_down_tuning, "fit_rows", interrupted)
+    code, _, err = train(make_rows(60), "--model", "top-down")
+    assert (code, err) == (130, "taxolearn: interrupted\n")
+    assert not (tmp_path / "m.taxo").exists()
 
 
 INTERRUPTED = """

@@ -1,8 +1,8 @@
-"""Why a linear model answers as it does: the features that speak for and against each node on a path."""
+"""Why a model answers as it does: the features that speak for and against each node on a path."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,11 @@ from taxolearn.taxonomy.nodes import Name
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_number
 
-__all__ = ["NodeExplanation", "explain_rows"]
+__all__ = ["NodeExplanation", "explain_by_change", "explain_rows"]
 
 Floats = npt.NDArray[np.float64]
+Columns = npt.NDArray[np.intp]
+_Parts = Callable[[Columns, Columns], Floats]  # in the logarithm of the odds of some classes against others
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class NodeExplanation:
         Its probability, given that the row belongs below its parent.
     contributions : list of (str or int, float)
         Features of the row, the weightiest first, by their part in the logarithm of the odds of the node against its
-        siblings: above 0 they speak for it. A part is the feature's value times the derivative by it.
+        siblings: above 0 they speak for it. In a linear model a part is the feature's value times the derivative by
+        it; in others, what the logarithm of the odds would lose if the feature had its usual value.
     rest : float
         What all other features contribute together.
     """
@@ -75,25 +78,106 @@ def explain_rows(
     feature_names : sequence, optional
         Names of the features, by default their numbers.
     """
+
+    def parts_of(row: int) -> tuple[Columns, _Parts]:
+        features, values = _row_of(X, row)
+        part, u = coef[:, features], predictors[row]
+        weights = np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+        return (
+            features,
+            lambda inside, outside: (
+                values * (softmax(u[inside]) @ weights[inside] - softmax(u[outside]) @ weights[outside])
+            ),
+        )
+
+    _check_feature_names(feature_names, coef.shape[1])
+    return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of)
+
+
+def explain_by_change(
+    X: Any,
+    predict: Callable[[Any], Floats],
+    usual: Floats | None,
+    classes: npt.NDArray[Any],
+    taxonomy: Taxonomy | None,
+    node: Any = None,
+    *,
+    top: int = 10,
+    feature_names: Sequence[Any] | None = None,
+) -> list[list[NodeExplanation]]:
+    """Explain rows of any model: each feature in turn gets its usual value. Other arguments are as in ``explain_rows``.
+
+    Parameters
+    ----------
+    predict : callable
+        Log probabilities of all classes, for rows like those of ``X``.
+    usual : array of shape (n_features,) or None
+        The usual values, None for zeros.
+    """
+    predictors = predict(X)
+
+    def parts_of(row: int) -> tuple[Columns, _Parts]:
+        features = _row_of(X, row)[0] if usual is None else np.flatnonzero(X[row] != usual)
+        if len(features) == 0:
+            return features, lambda inside, outside: np.empty(0)
+        each = np.arange(len(features))
+        if sp.issparse(X):
+            changed = sp.vstack([X[row]] * len(features), format="csr")
+            changed.data[each * (len(features) + 1)] = 0.0
+        else:
+            changed = np.repeat(X[row : row + 1], len(features), axis=0)
+            changed[each, features] = 0.0 if usual is None else usual[features]
+        u, without = predictors[row], predict(changed)
+        return features, lambda inside, outside: _log_odds(u, inside, outside) - _log_odds(without, inside, outside)
+
+    _check_feature_names(feature_names, X.shape[1])
+    return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of)
+
+
+def _check_feature_names(feature_names: Sequence[Any] | None, n_features: int) -> None:
+    if feature_names is not None and len(feature_names) != n_features:
+        raise ValueError(f"feature_names has {len(feature_names)} elements, expected {n_features}")
+
+
+def _explain(
+    predictors: Floats,
+    classes: npt.NDArray[Any],
+    taxonomy: Taxonomy | None,
+    node: Any,
+    top: int,
+    feature_names: Sequence[Any] | None,
+    parts_of: Callable[[int], tuple[Columns, _Parts]],
+) -> list[list[NodeExplanation]]:
+    """For each row every node on its path; ``parts_of`` says which features a row has, and what each contributes."""
     top = check_number("top", top, least=1, integer=True)
-    if feature_names is not None and len(feature_names) != coef.shape[1]:
-        raise ValueError(f"feature_names has {len(feature_names)} elements, expected {coef.shape[1]}")
     targets = _targets(node, predictors, classes)
     if taxonomy is not None:
         taxonomy.index(targets, argument="node")
     children = _Children(classes, taxonomy)
     out = []
     for row, target in enumerate(targets):
-        features, values = _row_of(X, row)
-        part = coef[:, features]
-        weights = np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
-        out.append(
-            [
-                _explain(name, inside, outside, features, values, weights, predictors[row], top, feature_names)
-                for name, inside, outside in children.path(target)
+        features, parts = parts_of(row)
+        explained = []
+        for name, inside, outside in children.path(target):
+            if len(outside) == 0:  # an only child
+                explained.append(NodeExplanation(name, 1.0, [], 0.0))
+                continue
+            values = parts(inside, outside)
+            order = np.argsort(-np.abs(values), kind="stable")
+            named = [
+                (int(features[k]) if feature_names is None else feature_names[features[k]], float(values[k]))
+                for k in order[:top]
             ]
-        )
+            odds = float(_log_odds(predictors[row], inside, outside))
+            rest = float(values[order[top:]].sum())
+            explained.append(NodeExplanation(name, float(1 / (1 + np.exp(-odds))), named, rest))
+        out.append(explained)
     return out
+
+
+def _log_odds(u: Floats, inside: Columns, outside: Columns) -> Any:
+    """Of some classes against others, for one row of predictors or several."""
+    return logsumexp(u[..., inside], axis=-1) - logsumexp(u[..., outside], axis=-1)
 
 
 def _targets(node: Any, predictors: Floats, classes: npt.NDArray[Any]) -> list[Any]:
@@ -118,7 +202,7 @@ class _Children:
         if taxonomy is not None:
             self._column = np.searchsorted(classes, taxonomy.classes)  # of the taxonomy's classes
 
-    def path(self, target: Any) -> list[tuple[Name, npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    def path(self, target: Any) -> list[tuple[Name, Columns, Columns]]:
         if self._taxonomy is None:
             place = np.flatnonzero(self._classes == target)
             if len(place) != 1:
@@ -132,14 +216,14 @@ class _Children:
             out.append((name, below, np.setdiff1d(around, below)))
         return out
 
-    def _below(self, name: Any) -> npt.NDArray[np.intp]:
+    def _below(self, name: Any) -> Columns:
         tree = self._taxonomy
         assert tree is not None
         node = int(tree.index(name))
         return np.asarray(self._column[tree.leaf_begin[node] : tree.leaf_end[node]], dtype=np.intp)
 
 
-def _row_of(X: Any, row: int) -> tuple[npt.NDArray[np.intp], Floats]:
+def _row_of(X: Any, row: int) -> tuple[Columns, Floats]:
     """Return the features that are not zero, and their values."""
     if sp.issparse(X):
         part = slice(X.indptr[row], X.indptr[row + 1])
@@ -147,26 +231,3 @@ def _row_of(X: Any, row: int) -> tuple[npt.NDArray[np.intp], Floats]:
     values = np.asarray(X[row], dtype=np.float64)
     features = np.flatnonzero(values)
     return features, values[features]
-
-
-def _explain(
-    name: Name,
-    inside: npt.NDArray[np.intp],
-    outside: npt.NDArray[np.intp],
-    features: npt.NDArray[np.intp],
-    values: Floats,
-    weights: Floats,
-    u: Floats,
-    top: int,
-    feature_names: Sequence[Any] | None,
-) -> NodeExplanation:
-    if len(outside) == 0:  # an only child
-        return NodeExplanation(name, 1.0, [], 0.0)
-    odds = float(logsumexp(u[inside]) - logsumexp(u[outside]))
-    parts = values * (softmax(u[inside]) @ weights[inside] - softmax(u[outside]) @ weights[outside])
-    order = np.argsort(-np.abs(parts), kind="stable")
-    named = [
-        (int(features[k]) if feature_names is None else feature_names[features[k]], float(parts[k]))
-        for k in order[:top]
-    ]
-    return NodeExplanation(name, float(1 / (1 + np.exp(-odds))), named, float(parts[order[top:]].sum()))
