@@ -1,7 +1,5 @@
 """``taxolearn train``: the models, the rows held out, and what is made of labels."""
 
-import contextlib
-import csv
 import json
 import signal
 import subprocess
@@ -9,22 +7,20 @@ import sys
 import textwrap
 import time
 
+import goods
 import numpy as np
 import pytest
+from goods import write_table
 from sklearn.metrics import log_loss
 
 import taxolearn
 from taxolearn.cli import main
 from taxolearn.cli.inputs import tidy_path
-from taxolearn.cli.train import held_out_rows
+from taxolearn.estimators import top_down_tuning
+from taxolearn.tuning.cross_validation import held_out_rows
 
-WORDS = {
-    "fruit/apple": "apple orchard cider red green",
-    "fruit/pear": "pear orchard perry yellow green",
-    "tool/hammer": "hammer nail wood iron",
-    "tool/saw": "saw blade wood iron",
-    "water/sea": "sea river wave",
-}
+WORDS = goods.WORDS | {"water/sea": goods.WORDS["water"]}  # so that all classes have the same depth
+del WORDS["water"]
 
 
 def make_rows(count, seed=0):
@@ -37,14 +33,6 @@ def make_rows(count, seed=0):
         text = " ".join(generator.choice(WORDS[told].split(), 4))
         rows.append({"text": text, "size": f"{len(label) + generator.normal():.2f}", "label": label})
     return rows
-
-
-def write_table(path, rows):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
 
 
 @pytest.fixture
@@ -546,18 +534,25 @@ def test_the_package_is_a_program(tmp_path):
     assert done.stdout.startswith("taxolearn ")
 
 
-def test_ctrl_c_ends_a_pool_whose_experts_would_go_on(train, monkeypatch, tmp_path):
+def test_ctrl_c_ends_a_pool_whose_experts_would_go_on(train, interrupted, tmp_path):
     """Learning keeps what it has when it is interrupted, but the pool would then go on with the next expert."""
-
-    def fit(self, *arguments):
-        with contextlib.suppress(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(taxolearn.PoolClassifier, "fit", fit)
-    code, _, err = train(make_rows(30))
-    assert (code, err) == (130, "taxolearn: interrupted\n")
+    code, _, err = train(make_rows(60), "--numeric", "size", text=None)
+    assert (code, err, interrupted.evaluations) == (130, "taxolearn: interrupted\n", 2)
     assert not (tmp_path / "m.taxo").exists()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_ends_a_top_down_classifier(train, monkeypatch, tmp_path):
+    fit_rows = top_down_tuning.fit_rows
+
+    def interrupted(*given):
+        signal.raise_signal(signal.SIGINT)
+        return fit_rows(*given)
+
+    monkeypatch.setattr(top_down_tuning, "fit_rows", interrupted)
+    code, _, err = train(make_rows(60), "--model", "top-down")
+    assert (code, err) == (130, "taxolearn: interrupted\n")
+    assert not (tmp_path / "m.taxo").exists()
 
 
 INTERRUPTED = """

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import logsumexp, softmax
 
-from taxolearn.taxonomy.lookup import Name
+from taxolearn.taxonomy.nodes import Name
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_number
 

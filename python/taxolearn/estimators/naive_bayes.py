@@ -158,6 +158,9 @@ class NaiveBayesClassifier(TaxonomyClassifier):
         tuned: NaiveBayesClassifier = clone(self).set_params(smoothing=smoothing, temperature=temperature)
         return tuned
 
+    def _learned_arguments(self) -> dict[str, Any]:
+        return {"smoothing": self.smoothing_, "temperature": self.temperature_}
+
     def _given(self) -> tuple[float | None, float | None]:
         """The checked parameters."""
         smoothing, temperature = (
