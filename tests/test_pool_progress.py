@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from taxolearn import KernelLogisticClassifier, PoolClassifier, progress
-from taxolearn.estimators import pool_schedule
-from taxolearn.estimators.pool_schedule import Schedule
+from taxolearn.estimators.pooling import schedule as pool_schedule
+from taxolearn.estimators.pooling.schedule import Schedule
 
 PLAIN = KernelLogisticClassifier(tuning=None)
 

@@ -349,7 +349,7 @@ LEVELS = ["--label", "top", "--label", "sub"]
 
 
 @pytest.mark.parametrize("columns", [["--label", "label"], LEVELS])
-@pytest.mark.parametrize("model", ["softmax", "top-down", "pool"])
+@pytest.mark.parametrize("model", ["softmax", "top-down", "pool", "independent"])
 def test_inner_labels(columns, model, train, tmp_path):
     rows = inner_rows()
     code, figures, _ = train(rows, "--model", model, *columns, "--folds", 2, label=None)
@@ -361,7 +361,7 @@ def test_inner_labels(columns, model, train, tmp_path):
     assert f"{30 - n_inner} rows end at an inner node with one class below it, such as 'water' above" in certain
     assert note.startswith(f"{n_inner} rows end at an inner node of the tree: ")
     assert "--inner-labels own makes them classes" in note
-    if model == "pool":
+    if model == "independent":
         assert "leaves them out" in note
         assert figures["rows"] == 90 - n_inner
     else:
@@ -480,7 +480,7 @@ def test_rare_categories_of_rows_held_out(train, tmp_path):
 def test_the_training_file_is_recognized(train, tmp_path, capsys):
     """Though not all of its rows were learned from."""
     rows = [{"text": row["text"], "label": row["label"]} for row in inner_rows()]
-    assert train(rows)[1]["rows"] < 90
+    assert train(rows, "--model", "independent")[1]["rows"] < 90
     files = [str(tmp_path / name) for name in ("m.taxo", "t.csv")]
     assert main(["evaluate", *files]) == 0
     assert "these are the rows the model was trained on" in capsys.readouterr().err
@@ -592,3 +592,8 @@ def test_an_interrupted_training_leaves_nothing_behind(sent, expected, tmp_path)
     assert out == b""
     assert err == (b"taxolearn: interrupted\n" if sent == signal.SIGINT else b"")
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_experts_without_time_are_told(train):
+    _, figures, _ = train(make_rows(120), "--time-limit", 1e-9)
+    assert any(remark.startswith("there was no time to try ") for remark in figures["remarks"])

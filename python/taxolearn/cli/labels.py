@@ -156,7 +156,7 @@ def used_rows(labels: Labels, model: str, inner_models: Sequence[str]) -> tuple[
         what = (
             "each is taken for one of the classes below it (--inner-labels own makes them classes)"
             if uses_inner
-            else f"--model {model} leaves them out ({' and '.join(inner_models)} take each for one of the classes "
+            else f"--model {model} leaves them out ({', '.join(inner_models)} take each for one of the classes "
             "below it, --inner-labels own makes them classes)"
         )
         notes.append(f"{inner:,} rows end at an inner node of the tree: {what}")

@@ -56,7 +56,7 @@ __all__ = ["COMMAND", "ModelOptions", "TrainOptions", "run"]
 
 _LOGISTIC = ("softmax", "independent")
 _MODELS = ("pool", *_LOGISTIC, "top-down", "naive-bayes")
-_USES_INNER_LABELS = ("softmax", "top-down")  # others learn from rows with one class only
+_USES_INNER_LABELS = ("pool", "softmax", "top-down")  # others learn from rows with one class only
 
 _WORK = 4_000_000  # rows times classes that hyperparameters are learned on
 _LEAST_ROWS = 2_000
@@ -410,6 +410,9 @@ def _notes_on_fit(classifier: Any) -> list[str]:
             "the columns tell nothing about the classes that could not be chance, so every answer is the shares of the "
             "classes"
         )
+    if isinstance(classifier, PoolClassifier) and classifier.skipped_:
+        skipped = ", ".join(classifier.skipped_)
+        remarks.append(f"there was no time to try {skipped}: a larger --time-limit may gain a little")
     learned = getattr(classifier, "cv_result_", None)
     if learned is not None and learned.best is None:
         remarks.append("there was no time to learn, so hyperparameters have their start values")

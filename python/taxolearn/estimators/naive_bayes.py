@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_rows
-from taxolearn.estimators.pool_weights import PoolObjective, fit_temperature
+from taxolearn.estimators.pooling.weights import PoolObjective, fit_temperature
 from taxolearn.targets import Targets, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import make_folds

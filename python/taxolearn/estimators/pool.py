@@ -19,9 +19,9 @@ from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_by_change
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, class_numbers
-from taxolearn.estimators.pool_choice import drop_light, fit_weights, is_clearly_better, mean_loss
-from taxolearn.estimators.pool_dense import choose_scaling
-from taxolearn.estimators.pool_experts import (
+from taxolearn.estimators.pooling.choice import drop_light, fit_weights, is_clearly_better, mean_loss
+from taxolearn.estimators.pooling.dense import choose_scaling
+from taxolearn.estimators.pooling.experts import (
     FREQUENCIES,
     HeldOut,
     Inputs,
@@ -34,10 +34,10 @@ from taxolearn.estimators.pool_experts import (
     subset_of_rows,
     without_zeros,
 )
-from taxolearn.estimators.pool_folds import pool_folds
-from taxolearn.estimators.pool_schedule import Schedule
-from taxolearn.estimators.pool_scoring import Scored, score_experts
-from taxolearn.estimators.pool_weights import PoolResult
+from taxolearn.estimators.pooling.folds import pool_folds
+from taxolearn.estimators.pooling.schedule import Schedule
+from taxolearn.estimators.pooling.scoring import Scored, score_experts
+from taxolearn.estimators.pooling.weights import PoolResult
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.progress import Stages, stage_progress
 from taxolearn.targets import Targets, label_targets, read_targets, row_weights

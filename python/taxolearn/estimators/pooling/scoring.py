@@ -13,11 +13,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, with_hyperparameters
-from taxolearn.estimators.pool_choice import mean_loss
-from taxolearn.estimators.pool_experts import HeldOut, Inputs, OutOfFold, out_of_fold
-from taxolearn.estimators.pool_logistic import OutOfTimeError, best_of, score_logistic
-from taxolearn.estimators.pool_schedule import Schedule
-from taxolearn.estimators.pool_weights import fit_temperature
+from taxolearn.estimators.pooling.choice import mean_loss
+from taxolearn.estimators.pooling.experts import HeldOut, Inputs, OutOfFold, out_of_fold
+from taxolearn.estimators.pooling.logistic import OutOfTimeError, best_of, score_logistic
+from taxolearn.estimators.pooling.schedule import Schedule
+from taxolearn.estimators.pooling.weights import fit_temperature
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.tuning.cross_validation import CrossValidation
 

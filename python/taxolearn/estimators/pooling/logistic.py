@@ -177,10 +177,7 @@ def _learn(
     tuning = clone(tuning).set_params(time_limit=None if limit == np.inf else max(0.0, limit))
     with warnings.catch_warnings():  # few evaluations are meant
         warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
-        tuned, result = tune(clone(estimator).set_params(tuning=tuning), X, y, weights, folds)
-    if result is not None and result.status == "interrupted":  # which is meant for the whole pool
-        raise KeyboardInterrupt
-    return tuned, result
+        return tune(clone(estimator).set_params(tuning=tuning), X, y, weights, folds)
 
 
 def _subset(X: Any, y: npt.NDArray[Any], folds: npt.NDArray[np.int32], n_classes: int) -> Integers | None:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
-from taxolearn.estimators.pool_dense import radial_experts
+from taxolearn.estimators.pooling.dense import radial_experts
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.targets import Targets
 from taxolearn.taxonomy.tree import Taxonomy
