@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import KFold
 
-from taxolearn.estimators.pooling.folds import pool_folds
+from taxolearn.estimators.pooling.folds import held_out_weights, pool_folds
 
 FORMS = {"dense": np.asarray, "sparse": sp.csr_matrix}
 
@@ -49,6 +49,25 @@ def test_the_only_row_of_a_class_is_held_out(n_single):
     assert (fold_of >= 0).all()
     sizes = np.bincount(fold_of[60:], minlength=3)
     assert sizes.max() - sizes.min() <= 1
+
+
+def test_pairs_stand_for_single_rows():
+    """Where there are pairs, single rows are not held out, and the rows of pairs count as much as all of these."""
+    y = np.concatenate([np.arange(60) % 3, 3 + np.arange(20), 23 + np.arange(10) // 2])
+    fold_of = folds_of(np.random.default_rng(0).normal(size=(len(y), 2)), y)
+    assert (fold_of[60:80] == -1).all()
+    assert (fold_of[80:] >= 0).all()
+    weights = held_out_weights(y, fold_of)
+    assert (weights[:80] == 1).all()
+    assert weights[80:].sum() == pytest.approx(20)
+
+
+@pytest.mark.parametrize(("n_single", "n_pairs", "weight"), [(20, 4, 2.5), (20, 2, 5.0), (20, 1, 1.0), (4, 20, 1.0)])
+def test_pairs_count_within_limits(n_single, n_pairs, weight):
+    y = np.concatenate([np.zeros(30, dtype=int), 1 + np.arange(n_single), 1 + n_single + np.arange(2 * n_pairs) // 2])
+    fold_of = folds_of(np.random.default_rng(0).normal(size=(len(y), 2)), y)
+    assert held_out_weights(y, fold_of)[-1] == pytest.approx(weight)
+    assert (fold_of[30 : 30 + n_single] >= 0).all() == (n_pairs == 1), "too few pairs for so many single rows"
 
 
 @pytest.mark.parametrize("form", FORMS)

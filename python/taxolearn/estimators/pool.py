@@ -34,7 +34,7 @@ from taxolearn.estimators.pooling.experts import (
     subset_of_rows,
     without_zeros,
 )
-from taxolearn.estimators.pooling.folds import pool_folds
+from taxolearn.estimators.pooling.folds import held_out_weights, pool_folds
 from taxolearn.estimators.pooling.schedule import Schedule
 from taxolearn.estimators.pooling.scoring import Scored, score_experts
 from taxolearn.estimators.pooling.weights import PoolResult
@@ -253,7 +253,9 @@ class PoolClassifier(TaxonomyClassifier):
             fold_of = pool_folds(X, numbers, n_classes, folds, random)
             most = _ENTRIES // (n_classes * len(experts))
             compared = subset_of_rows(np.flatnonzero(fold_of >= 0).tolist(), most, random)
-            held_out = HeldOut(fold_of, compared[np.argsort(fold_of[compared], kind="stable")])
+            compared = compared[np.argsort(fold_of[compared], kind="stable")]
+            counted = held_out_weights(numbers, fold_of) * (1.0 if weights is None else weights)
+            held_out = HeldOut(fold_of, compared, counted[compared])
             schedule = Schedule(stages, [isinstance(each, KernelLogisticClassifier) for _, each in experts])
             scored = score_experts(
                 experts,
@@ -368,7 +370,7 @@ class PoolClassifier(TaxonomyClassifier):
     ) -> list[tuple[str, Any]]:
         """Fit weights, drop what is light or what there is no time for, and keep the rest."""
         labels = numbers[held_out.rows]
-        row_weight = None if weights is None else weights[held_out.rows]
+        row_weight = held_out.weights
         n_classes = len(self.classes_)
         scores: dict[str, Any] = {each.name: each.found.scores for each in scored}
         alone = {each.name: each.loss for each in scored}

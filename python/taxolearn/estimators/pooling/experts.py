@@ -248,10 +248,13 @@ class HeldOut:
         The fold of each row, -1 for never held out.
     rows : array of int
         Rows that scores are asked for, all held out, sorted by fold.
+    weights : array
+        How much each of these counts.
     """
 
     folds: npt.NDArray[np.int32]
     rows: Integers
+    weights: Floats
 
     def __iter__(self) -> Any:
         """Rows to train on, rows to score, and the place of these among all that are scored."""

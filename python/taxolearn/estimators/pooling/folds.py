@@ -11,21 +11,24 @@ import scipy.sparse as sp
 
 from taxolearn.tuning.cross_validation import make_folds
 
-__all__ = ["pool_folds"]
+__all__ = ["held_out_weights", "pool_folds"]
 
 Integers = npt.NDArray[np.int64]
 Folds = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
 
 _MANY_ROWS = 10_000  # from which on one of the folds is enough, and
 _FIFTHS = 5  # a fifth of the rows, so that the others are nearly as many as all
+_LEAST_PAIRS = 0.2  # rows of pairs, by single row of a class, that are enough to stand for these
+_MOST = 5.0  # that a row of a pair counts
 _LARGEST_GROUP = 0.05  # share of the rows that equal ones may have, to be held out together
 
 
 def pool_folds(X: Any, numbers: Integers, n_classes: int, folds: Any, random: np.random.RandomState) -> Folds:
     """The fold in which each row is held out, -1 for never. Folds that are given stay as they are.
 
-    A number makes stratified folds, which differ from those that hyperparameters are learned by: the only row of a
-    class is held out like the others, so that a pool learns how often new rows are of classes hardly known. Copies
+    A number makes stratified folds. The only row of a class is held out if there are hardly any pairs: those tell how
+    well classes with one row are known, and without them a pool would not learn how often rows are of such. Copies
     of a row are held out together, or else what is held out would have been seen. Of many rows a fifth is held out
     once, which tells enough.
     """
@@ -37,7 +40,8 @@ def pool_folds(X: Any, numbers: Integers, n_classes: int, folds: Any, random: np
         return fold_of
     n_folds = int(fold_of.max()) + 1
     single = np.flatnonzero(fold_of < 0)
-    fold_of[single] = (random.permutation(len(single)) + random.randint(n_folds)) % n_folds
+    if _pairs_for_singles(numbers) < _LEAST_PAIRS:
+        fold_of[single] = (random.permutation(len(single)) + random.randint(n_folds)) % n_folds
     group = _groups(X, numbers)
     sizes = np.bincount(group)
     first = np.full(len(sizes), -1, dtype=np.int64)
@@ -49,6 +53,25 @@ def pool_folds(X: Any, numbers: Integers, n_classes: int, folds: Any, random: np
     if is_many:
         fold_of[fold_of > 0] = -1
     return fold_of
+
+
+def _pairs_for_singles(numbers: Integers) -> float:
+    """Rows of classes with two rows, by row of a class that has no other."""
+    counts = np.bincount(numbers)
+    return 2.0 * int((counts == 2).sum()) / max(1, int((counts == 1).sum()))
+
+
+def held_out_weights(numbers: Integers, fold_of: Folds) -> Floats:
+    """How much each row counts that is held out.
+
+    Where a row of a pair is held out, its class has a single row left. These stand for the classes that have a single
+    row when all rows are used, and so they count as much as these, within limits.
+    """
+    counts = np.bincount(numbers)
+    weights = np.ones(len(numbers))
+    if not (fold_of[counts[numbers] == 1] >= 0).any():
+        weights[counts[numbers] == 2] = np.clip(1.0 / max(_pairs_for_singles(numbers), 1e-9), 1.0, _MOST)
+    return weights
 
 
 def _groups(X: Any, numbers: Integers) -> Integers:

@@ -73,7 +73,6 @@ def score_experts(
         Is told what is done.
     """
     labels, rows = numbers[held_out.rows], held_out.rows
-    row_weights = None if weights is None else weights[rows]
     scored: list[Scored] = []
     for name, estimator in experts:
         start = time.perf_counter()
@@ -114,9 +113,9 @@ def score_experts(
             if hasattr(estimator, "tuned"):
                 estimator = estimator.tuned(X, classes[numbers], weights, held_out.folds)
             found = out_of_fold(estimator, X, numbers, classes, weights, held_out)
-        temperature = fit_temperature(found.scores, labels, row_weights)
+        temperature = fit_temperature(found.scores, labels, held_out.weights)
         found = replace(found, scores=found.scores / np.float32(temperature))
-        loss = mean_loss(found.scores, labels, row_weights)
+        loss = mean_loss(found.scores, labels, held_out.weights)
         seconds = time.perf_counter() - start
         scored.append(Scored(name, estimator, found, temperature, loss, seconds))
         schedule.finish(loss, found.fit_seconds)
