@@ -4,8 +4,8 @@ namespace taxolearn {
 
 bool uses_features(const std::vector<std::shared_ptr<const Kernel>>& kernels, const KernelSettings& settings) {
   if (kernels.empty()) return true;
-  return kernels.size() == 1 && kernels.front()->linear_variance().has_value() &&
-         settings.algorithm == KernelAlgorithm::automatic;
+  if (kernels.size() != 1 || settings.algorithm != KernelAlgorithm::automatic) return false;
+  return kernels.front()->linear_variance().has_value() || !kernels.front()->linear_block_variances().empty();
 }
 
 KernelPrior::KernelPrior(const std::vector<std::shared_ptr<const Kernel>>& kernels, std::vector<Index> kernel_of,
@@ -18,7 +18,8 @@ KernelPrior::KernelPrior(const std::vector<std::shared_ptr<const Kernel>>& kerne
     matrices_ = std::make_unique<KernelMatrices>(kernels, X, settings);
     prior_.kernels = matrices_.get();
   } else if (!kernels.empty()) {
-    prior_.variance = *kernels.front()->linear_variance();
+    prior_.variance = kernels.front()->linear_variance().value_or(1.0);
+    prior_.block_variances = kernels.front()->linear_block_variances();
   }
 }
 

@@ -45,7 +45,7 @@ struct FitResult {
   double gap = 0.0;           ///< certified in double precision: Phi - min Phi <= gap
   double relative_gap = 0.0;  ///< gap / objective
   Method method = Method::lbfgs;
-  std::string algorithm;      ///< of the kernel products: sparse, dense, stored, gram, tiled or low_rank
+  std::string algorithm;      ///< of the kernel products: sparse, dense, blocks, stored, gram, tiled, low_rank
   std::string reason;         ///< why this method and this algorithm
   double kernel_bytes = 0.0;  ///< of stored kernel matrices or their factors
   std::vector<Index> ranks;   ///< of the factors, under low_rank

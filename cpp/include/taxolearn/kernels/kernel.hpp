@@ -48,6 +48,9 @@ class Kernel {
   /// The variance v where k(x, x') = v x . x'; nothing for other kernels.
   virtual std::optional<double> linear_variance() const { return std::nullopt; }
 
+  /// The variances v_b where k(x, x') = sum_b v_b x_b . x'_b over the blocks b of the inputs; empty for other kernels.
+  virtual std::vector<double> linear_block_variances() const { return {}; }
+
   /// Binds the kernel to inputs; `left` and `right` may be the same object, which makes the matrix exactly symmetric.
   /// Throws InvalidArgument if the inputs do not fit each other or the kernel.
   virtual std::unique_ptr<KernelEntries<float>> single_entries(const InputRows& left, const InputRows& right,
