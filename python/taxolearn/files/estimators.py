@@ -55,6 +55,7 @@ def pack_common(model: Any, packer: Packer) -> dict[str, Any]:
         "taxonomy": packer.taxonomy(model.taxonomy_),
         "features": int(model.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
+        "blocks": list(map(list, getattr(model, "blocks_in_", {}).items())),
     }
 
 
@@ -70,6 +71,11 @@ def unpack_common(model: Any, entry: Any, unpacker: Unpacker, version: int) -> N
     if tree is not None and not np.array_equal(np.sort(tree.classes), model.classes_):
         raise ContentError("its classes are not the leaves of its tree")
     model.n_features_in_ = expect(entry["features"], int)
+    blocks = {expect(name, str): expect(count, int) for name, count in expect(entry.get("blocks", []), list)}
+    if blocks:
+        if sum(blocks.values()) != model.n_features_in_ or min(blocks.values()) < 0:
+            raise ContentError("its blocks have another number of features")
+        model.blocks_in_ = blocks
     if entry["feature_names"] is not None:
         names = [expect(name, str) for name in expect(entry["feature_names"], list)]
         if len(names) != model.n_features_in_:
@@ -263,7 +269,7 @@ def _unpack_expansion(entry: Any, unpacker: Unpacker) -> Expansion:
     if len(functions) != coefficients.shape[1] or kernel.is_precomputed != (basis is None):
         raise ContentError("it has functions that do not fit together")
     if basis is not None:
-        kernel.check_features(basis.shape[1])
+        kernel.check_reads(basis)
     return Expansion(kernel, basis, np.ascontiguousarray(coefficients, dtype=np.float64), functions)
 
 

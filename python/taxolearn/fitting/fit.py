@@ -119,8 +119,8 @@ class FitResult:
     method : str
         The solver: "lbfgs", "ncg", "newton" or "exact".
     algorithm : str
-        How products were computed: "sparse", "dense" or "stored" for the linear kernel, else "gram", "tiled" or
-        "low_rank".
+        How products were computed: "sparse", "dense", "blocks" or "stored" for the linear kernel, else "gram", "tiled"
+        or "low_rank".
     reason : str
         Why this method and this algorithm were chosen.
     space : str
@@ -254,7 +254,7 @@ def core_inputs(problem: Problem, n_threads: int) -> tuple[Any, list[_core.Kerne
         matrix, variance = kernel_values(kernels[0], problem.X, n_threads)
         return matrix, [_core.PrecomputedKernel(variance)]
     for kernel in kernels:
-        kernel.check_features(problem.X.shape[1])
+        kernel.check_reads(problem.X)
     return problem.X, [kernel.to_core() for kernel in kernels]
 
 

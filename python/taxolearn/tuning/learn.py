@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from taxolearn import _core
+from taxolearn.blocks import Blocks
 from taxolearn.couplings.coupling import make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.fitting.fit import as_solver, kernel_values, make_likelihood
@@ -62,7 +63,7 @@ class CrossValidationObjective:
         kernels start from values found in the data, kernels from the values they have. Of kernels that are evaluated in
         Python only the variance is learned. Of the solver's methods "exact" is used for flat models, and "lbfgs" in
         place of all others. With ``tuning=None`` the folds are those of ``CrossValidation()``.
-    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+    X : array, sparse matrix, data frame or Blocks of shape (n_samples, n_features)
         Inputs; for a ``Precomputed`` kernel the kernel matrix.
     y : array of shape (n_samples,)
         Labels; with a taxonomy, names of its nodes.
@@ -179,7 +180,7 @@ class CrossValidationObjective:
             self._X, _ = kernel_values(start.class_kernels.kernels[0], data.X, self._n_threads)
         else:
             for own in start.class_kernels.kernels:
-                own.check_features(data.X.shape[1])
+                own.check_reads(data.X)
         self._criteria = self._make_criteria()
 
     @property
@@ -393,14 +394,21 @@ class ModelIdentity:
             update(digest, value)
         if reads_kernel_values(model.kernel):
             return cls(digest.digest(), 0, float(np.mean(np.abs(np.diagonal(X)))))
-        square = X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij", X, X, dtype=np.float64)
-        return cls(digest.digest(), int(X.shape[1]), float(square) / X.shape[0])
+        if isinstance(X, Blocks):
+            update(digest, X.n_features)
+        return cls(digest.digest(), int(X.shape[1]), _sum_of_squares(X) / X.shape[0])
 
     def is_like(self, other: "ModelIdentity") -> bool:
         """Whether what was learned for one suits the other."""
         low, high = sorted((self.mean_square, other.mean_square))
         same = (self.model, self.n_features) == (other.model, other.n_features)
         return same and high <= _LARGEST_RATIO * low
+
+
+def _sum_of_squares(X: Any) -> float:
+    if isinstance(X, Blocks):
+        return sum(map(_sum_of_squares, X.matrices))
+    return float(X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij", X, X, dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -529,7 +537,7 @@ def _fingerprint(
 
 
 def update(digest: Any, value: Any) -> None:
-    """Add a value to a hash: a number, text, array, sparse matrix, kernel, coupling, or a collection of these.
+    """Add a value to a hash: a number, text, array, sparse matrix, blocks, kernel, coupling, or a collection of these.
 
     Objects with ``get_params`` count by their type and parameters. What has none of these forms, such as a function,
     counts by its ``repr``.
@@ -541,6 +549,9 @@ def update(digest: Any, value: Any) -> None:
     elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
         _open(digest, "array", (value.dtype.str, value.shape))
         digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, Blocks):
+        _open(digest, "blocks", len(value))
+        update(digest, dict(value.items()))
     elif isinstance(value, Mapping):
         _open(digest, "mapping", len(value))
         for key, each in value.items():
