@@ -196,23 +196,12 @@ TABLES = {
 
 # Samples in which a pool was once too sure, beside the first ones of each table.
 SEEDS = {"ten rows": 51, "noise, many features": 84}
-# Strict, so that it is noticed when they no longer fail.
-_UNSEEN = "a class of one row is unseen where that row is held out, so experts that spread probability seem too good"
-KNOWN = {
-    **{("all classes but one have one row, noise", seed): _UNSEEN for seed in (0, 1)},
-    ("a long tail, noise", 1): _UNSEEN,
-}
 
 
 def samples() -> list[Any]:
     """Tables and seeds: several of each, but one of those that take long."""
     found = [
-        pytest.param(
-            table,
-            seed,
-            id=f"{name}, {seed}",
-            marks=[pytest.mark.xfail(reason=KNOWN[name, seed], strict=True)] if (name, seed) in KNOWN else [],
-        )
+        pytest.param(table, seed, id=f"{name}, {seed}")
         for name, table in TABLES.items()
         for seed in sorted({*range(SAMPLES if len(table.labels) < 2000 else 1), SEEDS.get(name, 0)})
     ]

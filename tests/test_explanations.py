@@ -1,11 +1,12 @@
-"""Explanations of linear models."""
+"""Explanations: parts of features in linear models, and changes of features in others."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
-from taxolearn import KernelLogisticClassifier, Taxonomy, decisions
+from taxolearn import KernelLogisticClassifier, PoolClassifier, Taxonomy, decisions
+from taxolearn.estimators.explain import explain_by_change
 from taxolearn.kernels import RBF, Linear
 
 LABELS = np.array(["a/x", "a/y", "b/x", "b/y", "c"])
@@ -119,3 +120,57 @@ def test_errors(data):
         fitted(data, taxonomy=TREE).explain(X[:3], "nothing")
     with pytest.raises(ValueError, match="linear model"):
         KernelLogisticClassifier(RBF(2.0), tuning=None).fit(X, y).explain(X)
+
+
+# -- Models that are not linear ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_changes_of_a_linear_model_are_its_parts(form):
+    """The log odds of two classes are linear, so that both definitions agree."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(30, 4)) * (generator.random((30, 4)) < 0.7)
+    y = np.where(X[:, 0] + generator.normal(size=30) > 0, "up", "down")
+    model = KernelLogisticClassifier(tuning=None).fit(X, y)
+    expected = model.explain(form(X[:5]), top=2)
+    found = explain_by_change(form(X[:5]), model.predict_log_proba, None, model.classes_, None, top=2)
+    for (one,), (other,) in zip(found, expected, strict=True):
+        assert one.node == other.node
+        assert one.probability == pytest.approx(other.probability)
+        assert [name for name, _ in one.contributions] == [name for name, _ in other.contributions]
+        assert [part for _, part in one.contributions] == pytest.approx([part for _, part in other.contributions])
+        assert one.rest == pytest.approx(other.rest)
+
+
+def test_changes_say_what_a_pool_would_answer_instead():
+    generator = np.random.default_rng(1)
+    X = generator.normal(size=(80, 3)) + 5.0
+    y = np.where(np.abs(X[:, 1] - 5.0) > 0.7, "x/far", "y/near")  # not linear
+    tree = Taxonomy.from_labels(y)
+    expert = KernelLogisticClassifier("rbf", taxonomy=tree, tuning=None)
+    pool = PoolClassifier([("bent", expert)], taxonomy=tree).fit(X, y)
+    assert not hasattr(pool.experts_["bent"], "coef_")
+    top, leaf = pool.explain(X[:1], "x/far", feature_names=["a", "b", "c"])[0]
+    assert (top.node, leaf.node) == ("x", "x/far")
+    assert leaf.contributions == [], "an only child needs no reason"
+    assert top.contributions[0][0] == "b"
+
+    def odds(rows):
+        p = pool.predict_proba(rows)[0]
+        return np.log(p[0] / p[1])
+
+    changed = X[:1].copy()
+    changed[0, 1] = X[:, 1].mean()
+    assert top.contributions[0][1] == pytest.approx(odds(X[:1]) - odds(changed), rel=1e-6)
+    assert top.probability == pytest.approx(pool.predict_proba(X[:1])[0, 0])
+    with pytest.raises(ValueError, match="feature_names has 2 elements, expected 3"):
+        pool.explain(X[:1], feature_names=["a", "b"])
+
+
+def test_rows_of_usual_values_have_no_reasons():
+    X = np.arange(20.0).reshape(10, 2)
+    y = np.repeat([0, 1], 5)
+    pool = PoolClassifier([KernelLogisticClassifier("rbf", tuning=None)]).fit(X, y)
+    ((found,),) = pool.explain(X.mean(axis=0, keepdims=True))
+    assert found.contributions == []
+    assert found.rest == 0.0

@@ -134,9 +134,13 @@ def test_reasons_of_other_models():
     assert explained_by(PLAIN.fit(X, y)) == (True, "")
     bent = KernelLogisticClassifier(RBF(1.0), tuning=None)
     assert explained_by(bent.fit(X, y)) == (False, "")
-    can, sentence = explained_by(PoolClassifier([bent]).fit(X, y))
+    can, sentence = explained_by(PoolClassifier([bent]).fit(X, y))  # which is of no use
     assert not can
-    assert sentence.startswith("No expert of the pool has weights")
+    assert sentence.startswith("The answer is the same for all rows")
+    bent = KernelLogisticClassifier(RBF(4.0), tuning=None)
+    can, sentence = explained_by(PoolClassifier([bent]).fit(X, y))
+    assert can
+    assert sentence.startswith("A feature counts by how much the answer would change")
 
 
 def test_settings_in_words(pool):

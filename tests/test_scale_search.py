@@ -1,6 +1,7 @@
 """One factor of all variances, tried in steps: against fits to single folds, and the order of steps."""
 
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_expit, log_softmax
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import taxolearn
 from taxolearn import CrossValidation, KernelLogisticClassifier, Solver, plotting
@@ -318,12 +320,82 @@ def test_the_search_by_gradients_is_not_much_better():
     assert len(scale.evaluations) <= 8
 
 
-def test_max_evaluations_and_time_limit_of_a_classifier():
+@pytest.mark.parametrize(
+    ("options", "status"), [({"max_evaluations": 1}, "max_evaluations"), ({"time_limit": 0}, "time_limit")]
+)
+def test_max_evaluations_and_time_limit_of_a_classifier(options, status):
     X, y = problem(n=60)
-    for options in ({"max_evaluations": 1}, {"time_limit": 0}):
-        model = KernelLogisticClassifier(tuning=CrossValidation(3, search="scale", **options)).fit(X, y)
-        assert len(model.cv_result_.evaluations) == 1
-        np.testing.assert_array_equal(model.cv_result_.theta, model.cv_result_.start)
+    model = KernelLogisticClassifier(tuning=CrossValidation(3, search="scale", **options))
+    if status == "max_evaluations":
+        with pytest.warns(ConvergenceWarning, match="stopped after max_evaluations=1"):
+            model.fit(X, y)
+    else:
+        model.fit(X, y)
+    assert model.cv_result_.status == status
+    assert len(model.cv_result_.evaluations) == 1
+    np.testing.assert_array_equal(model.cv_result_.theta, model.cv_result_.start)
+
+
+def test_ctrl_c_keeps_the_best_so_far():
+    def value(step):
+        if step < -1.5:
+            raise KeyboardInterrupt
+        return 10 + step
+
+    toy = Landscape(value)
+    found = search_scale(toy)
+    assert toy.steps == [0, -1, -2]
+    assert (found.status, found.loss) == ("interrupted", 9)
+    assert found.as_learning(toy).message == "stopped by Ctrl-C after 2 evaluations"
+    with pytest.raises(KeyboardInterrupt):
+        search_scale(Landscape(lambda _: value(-2)))
+
+
+def test_statuses():
+    falling = Landscape(lambda s: 10 + s)
+    assert search_scale(falling, max_evaluations=3).status == "max_evaluations"
+    assert search_scale(falling, deadline=-1.0).status == "time_limit"
+    assert search_scale(Landscape(lambda s: 10 + abs(s))).status == "converged"
+    nothing = Landscape(lambda s: 10 + s, names=("kernel.length_scale",))
+    assert search_scale(nothing).status == "converged"
+
+
+def test_failed_searches_warn():
+    X, y = problem(n=60)
+    model = KernelLogisticClassifier(tuning=CrossValidation(3, search="scale"), intercept_variance=1e4, max_iter=3)
+    model.kernel = Linear(1e5)
+    with mock.patch("taxolearn.tuning.learn._LEAST_ITERATIONS", 1), pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y)
+    assert any("the start values could not be evaluated" in str(each.message) for each in caught)
+    assert model.cv_result_.status == "failed"
+
+
+def test_the_search_begins_where_it_is_told():
+    toy = Landscape(lambda s: 10 + (s - 3) ** 2)
+    found = search_scale(toy, start=toy.theta + 3 * np.log(FACTOR))
+    assert toy.steps == [3, 2, 4]
+    assert found.loss == 10
+
+
+def test_warm_starts_begin_with_what_was_learned():
+    X, y = problem(n=60)
+    model = KernelLogisticClassifier(Linear(1e-3), tuning=CrossValidation(3, search="scale"), warm_start=True)
+    first = model.fit(X, y).cv_result_
+    again = model.fit(X, y).cv_result_
+    np.testing.assert_array_equal(again.evaluations[0].theta, first.theta)
+    assert len(again.evaluations) < len(first.evaluations)
+
+
+def test_evaluations_are_reported(capsys):
+    seen = []
+    toy = Landscape(lambda s: 10 + abs(s + 1))
+    search_scale(toy, report=lambda *values: seen.append(values))
+    assert seen == [(1, 11, 11), (2, 10, 10), (3, 11, 10)]
+    X, y = problem(n=60)
+    KernelLogisticClassifier(tuning=CrossValidation(3, search="scale"), verbose=2).fit(X, y)
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("evaluation")]
+    assert len(lines) >= 3
+    assert "nan" not in "".join(lines)
 
 
 def test_trace_of_the_search():

@@ -200,7 +200,7 @@ def _duration(seconds: float) -> str:
 
 def _print_evaluation(evaluation: int, value: float, best: float, norm: float, seconds: float) -> None:
     shown = "    failed" if math.isnan(value) else f"{value:10.6f}"
+    slope = "" if math.isnan(norm) else f"  gradient {norm:.2e}"
     print(
-        f"evaluation {evaluation:4d}  mean log loss {shown}  best {best:.6f}  gradient {norm:.2e}  {seconds:.2f} s",
-        file=sys.stderr,
+        f"evaluation {evaluation:4d}  mean log loss {shown}  best {best:.6f}{slope}  {seconds:.2f} s", file=sys.stderr
     )

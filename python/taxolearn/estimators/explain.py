@@ -1,8 +1,8 @@
-"""Why a linear model answers as it does: the features that speak for and against each node on a path."""
+"""Why a model answers as it does: the features that speak for and against each node on a path."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +16,11 @@ from taxolearn.taxonomy.lookup import Name
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_number
 
-__all__ = ["NodeExplanation", "explain_rows"]
+__all__ = ["NodeExplanation", "explain_by_change", "explain_rows"]
 
 Floats = npt.NDArray[np.float64]
+Columns = npt.NDArray[np.intp]
+_Parts = Callable[[Columns, Columns], Floats]  # in the logarithm of the odds of some classes against others
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class NodeExplanation:
         Its probability, given that the row belongs below its parent.
     contributions : list of (str or int, float)
         Features of the row, the weightiest first, by their part in the logarithm of the odds of the node against its
-        siblings: above 0 they speak for it. A part is the feature's value times the derivative by it.
+        siblings: above 0 they speak for it. In a linear model a part is the feature's value times the derivative by
+        it; in others, what the logarithm of the odds would lose if the feature had its usual value.
     rest : float
         What all other features contribute together.
     blocks : dict
@@ -79,28 +82,128 @@ def explain_rows(
     feature_names : sequence, or mapping from names of blocks to these, optional
         Names of the features, by default their numbers. Those of blocks become pairs (block, feature).
     """
-    top = check_number("top", top, least=1, integer=True)
+
+    def parts_of(row: int) -> tuple[Columns, _Parts]:
+        features, values = _row_of(X, row)
+        part, u = coef[:, features], predictors[row]
+        weights = np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+        return (
+            features,
+            lambda inside, outside: (
+                values * (softmax(u[inside]) @ weights[inside] - softmax(u[outside]) @ weights[outside])
+            ),
+        )
+
+    blocks: dict[str, slice] = {}
     if isinstance(X, Blocks):
         feature_names = _names_in_blocks(X, feature_names)
-    if feature_names is not None and len(feature_names) != coef.shape[1]:
-        raise ValueError(f"feature_names has {len(feature_names)} elements, expected {coef.shape[1]}")
+        blocks = {name: columns for name, _, columns in X.parts()}
+    _check_feature_names(feature_names, coef.shape[1])
+    return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of, blocks)
+
+
+def _names_in_blocks(X: Blocks, given: Any) -> list[Any]:
+    """Pairs of a block and a feature."""
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"feature_names must be a mapping from names of blocks to names, got {type(given).__name__}")
+    out: list[Any] = []
+    for block, count in X.n_features.items():
+        names = range(count) if given is None or block not in given else given[block]
+        if len(names) != count:
+            raise ValueError(f"feature_names[{block!r}] has {len(names)} elements, expected {count}")
+        out.extend((block, name) for name in names)
+    return out
+
+
+def explain_by_change(
+    X: Any,
+    predict: Callable[[Any], Floats],
+    usual: Floats | None,
+    classes: npt.NDArray[Any],
+    taxonomy: Taxonomy | None,
+    node: Any = None,
+    *,
+    top: int = 10,
+    feature_names: Sequence[Any] | None = None,
+) -> list[list[NodeExplanation]]:
+    """Explain rows of any model: each feature in turn gets its usual value. Other arguments are as in ``explain_rows``.
+
+    Parameters
+    ----------
+    predict : callable
+        Log probabilities of all classes, for rows like those of ``X``.
+    usual : array of shape (n_features,) or None
+        The usual values, None for zeros.
+    """
+    predictors = predict(X)
+
+    def parts_of(row: int) -> tuple[Columns, _Parts]:
+        features = _row_of(X, row)[0] if usual is None else np.flatnonzero(X[row] != usual)
+        if len(features) == 0:
+            return features, lambda inside, outside: np.empty(0)
+        each = np.arange(len(features))
+        if sp.issparse(X):
+            changed = sp.vstack([X[row]] * len(features), format="csr")
+            changed.data[each * (len(features) + 1)] = 0.0
+        else:
+            changed = np.repeat(X[row : row + 1], len(features), axis=0)
+            changed[each, features] = 0.0 if usual is None else usual[features]
+        u, without = predictors[row], predict(changed)
+        return features, lambda inside, outside: _log_odds(u, inside, outside) - _log_odds(without, inside, outside)
+
+    _check_feature_names(feature_names, X.shape[1])
+    return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of)
+
+
+def _check_feature_names(feature_names: Any, n_features: int) -> None:
+    if feature_names is not None and len(feature_names) != n_features:
+        raise ValueError(f"feature_names has {len(feature_names)} elements, expected {n_features}")
+
+
+def _explain(
+    predictors: Floats,
+    classes: npt.NDArray[Any],
+    taxonomy: Taxonomy | None,
+    node: Any,
+    top: int,
+    feature_names: Any,
+    parts_of: Callable[[int], tuple[Columns, _Parts]],
+    blocks: Mapping[str, slice] | None = None,
+) -> list[list[NodeExplanation]]:
+    """For each row every node on its path; ``parts_of`` says which features a row has, and what each contributes."""
+    top = check_number("top", top, least=1, integer=True)
     targets = _targets(node, predictors, classes)
     if taxonomy is not None:
         taxonomy.index(targets, argument="node")
     children = _Children(classes, taxonomy)
     out = []
     for row, target in enumerate(targets):
-        features, values = _row_of(X, row)
-        part = coef[:, features]
-        weights = np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
-        blocks = _blocks_of(X, features)
-        out.append(
-            [
-                _explain(name, inside, outside, features, values, weights, predictors[row], top, feature_names, blocks)
-                for name, inside, outside in children.path(target)
+        features, parts = parts_of(row)
+        explained = []
+        for name, inside, outside in children.path(target):
+            if len(outside) == 0:  # an only child
+                explained.append(NodeExplanation(name, 1.0, [], 0.0))
+                continue
+            values = parts(inside, outside)
+            order = np.argsort(-np.abs(values), kind="stable")
+            named = [
+                (int(features[k]) if feature_names is None else feature_names[features[k]], float(values[k]))
+                for k in order[:top]
             ]
-        )
+            odds = float(_log_odds(predictors[row], inside, outside))
+            rest = float(values[order[top:]].sum())
+            by_block = {
+                block: float(values[(features >= columns.start) & (features < columns.stop)].sum())
+                for block, columns in (blocks or {}).items()
+            }
+            explained.append(NodeExplanation(name, float(1 / (1 + np.exp(-odds))), named, rest, by_block))
+        out.append(explained)
     return out
+
+
+def _log_odds(u: Floats, inside: Columns, outside: Columns) -> Any:
+    """Of some classes against others, for one row of predictors or several."""
+    return logsumexp(u[..., inside], axis=-1) - logsumexp(u[..., outside], axis=-1)
 
 
 def _targets(node: Any, predictors: Floats, classes: npt.NDArray[Any]) -> list[Any]:
@@ -125,7 +228,7 @@ class _Children:
         if taxonomy is not None:
             self._column = np.searchsorted(classes, taxonomy.classes)  # of the taxonomy's classes
 
-    def path(self, target: Any) -> list[tuple[Name, npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    def path(self, target: Any) -> list[tuple[Name, Columns, Columns]]:
         if self._taxonomy is None:
             place = np.flatnonzero(self._classes == target)
             if len(place) != 1:
@@ -139,38 +242,14 @@ class _Children:
             out.append((name, below, np.setdiff1d(around, below)))
         return out
 
-    def _below(self, name: Any) -> npt.NDArray[np.intp]:
+    def _below(self, name: Any) -> Columns:
         tree = self._taxonomy
         assert tree is not None
         node = int(tree.index(name))
         return np.asarray(self._column[tree.leaf_begin[node] : tree.leaf_end[node]], dtype=np.intp)
 
 
-def _names_in_blocks(X: Blocks, given: Any) -> list[Any]:
-    """Pairs of a block and a feature."""
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(f"feature_names must be a mapping from names of blocks to names, got {type(given).__name__}")
-    out: list[Any] = []
-    for block, count in X.n_features.items():
-        names = range(count) if given is None or block not in given else given[block]
-        if len(names) != count:
-            raise ValueError(f"feature_names[{block!r}] has {len(names)} elements, expected {count}")
-        out.extend((block, name) for name in names)
-    return out
-
-
-def _blocks_of(X: Any, features: npt.NDArray[np.intp]) -> dict[str, slice]:
-    """Where the features of each block are among these, which are sorted by blocks; none for a single matrix."""
-    if not isinstance(X, Blocks):
-        return {}
-    out = {}
-    for name, _, columns in X.parts():
-        places = np.flatnonzero((features >= columns.start) & (features < columns.stop))
-        out[name] = slice(int(places[0]), int(places[-1]) + 1) if len(places) > 0 else slice(0, 0)
-    return out
-
-
-def _row_of(X: Any, row: int) -> tuple[npt.NDArray[np.intp], Floats]:
+def _row_of(X: Any, row: int) -> tuple[Columns, Floats]:
     """Return the features that are not zero, and their values."""
     if isinstance(X, Blocks):
         found = [(columns.start, *_row_of(matrix, row)) for _, matrix, columns in X.parts()]
@@ -181,28 +260,3 @@ def _row_of(X: Any, row: int) -> tuple[npt.NDArray[np.intp], Floats]:
     values = np.asarray(X[row], dtype=np.float64)
     features = np.flatnonzero(values)
     return features, values[features]
-
-
-def _explain(
-    name: Name,
-    inside: npt.NDArray[np.intp],
-    outside: npt.NDArray[np.intp],
-    features: npt.NDArray[np.intp],
-    values: Floats,
-    weights: Floats,
-    u: Floats,
-    top: int,
-    feature_names: Any,
-    blocks: Mapping[str, slice],
-) -> NodeExplanation:
-    if len(outside) == 0:  # an only child
-        return NodeExplanation(name, 1.0, [], 0.0)
-    odds = float(logsumexp(u[inside]) - logsumexp(u[outside]))
-    parts = values * (softmax(u[inside]) @ weights[inside] - softmax(u[outside]) @ weights[outside])
-    order = np.argsort(-np.abs(parts), kind="stable")
-    named = [
-        (int(features[k]) if feature_names is None else feature_names[features[k]], float(parts[k]))
-        for k in order[:top]
-    ]
-    by_block = {block: float(parts[places].sum()) for block, places in blocks.items()}
-    return NodeExplanation(name, float(1 / (1 + np.exp(-odds))), named, float(parts[order[top:]].sum()), by_block)

@@ -18,15 +18,17 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _num_features, check_is_fitted
 
 from taxolearn.estimators.base import TaxonomyClassifier
-from taxolearn.estimators.explain import NodeExplanation
+from taxolearn.estimators.explain import NodeExplanation, explain_by_change
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
-from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, certain_targets, class_numbers
+from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, class_numbers
+from taxolearn.estimators.pool_choice import drop_light, fit_weights, is_clearly_better, mean_loss
 from taxolearn.estimators.pool_dense import choose_scaling
 from taxolearn.estimators.pool_experts import (
     FREQUENCIES,
     HeldOut,
     Inputs,
     OutOfFold,
+    Uncertain,
     default_experts,
     fit_expert,
     log_frequencies,
@@ -38,9 +40,9 @@ from taxolearn.estimators.pool_experts import (
 )
 from taxolearn.estimators.pool_folds import pool_folds
 from taxolearn.estimators.pool_logistic import OutOfTimeError, best_of, score_logistic
-from taxolearn.estimators.pool_weights import PoolObjective, PoolResult, fit_pool_weights, fit_temperature
+from taxolearn.estimators.pool_weights import PoolResult, fit_temperature
 from taxolearn.estimators.top_down import TopDownClassifier
-from taxolearn.targets import Targets, label_targets, row_weights
+from taxolearn.targets import Targets, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.validation import check_inputs, check_number, check_threads
@@ -51,15 +53,9 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _ENTRIES = 60_000_000  # scores of all experts that weights are fitted to, at most
-_STANDARD_ERRORS = 2.0  # by which a pool has to be better than the shares of classes
-_FEW_ROWS = 10.0  # standard errors more for one row, falling with the root of their number: they were tuned for
 _UNTRIED = 1 - 1e-6  # part of the shares where nothing could be held out: experts then break ties only
 _RESERVE = 1.5  # times the seconds of the last fits, as far as they are known
 _SHARE_OF_TUNING = 0.2  # of the time that is left
-_LEAST_GAIN = 1e-3  # of the loss, relative, for which an expert is worth its fit
-_LEAST_SHARE = 1e-3  # of the sum of weights, below which an expert is dropped, too
-_LEAST_NATS = 0.5  # the same in all
-_COMPARED_ROWS = 3000  # that this is found out by
 
 
 @dataclass(frozen=True)
@@ -97,6 +93,21 @@ class _Scored:
     found: OutOfFold
     temperature: float
     seconds: float
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Checked rows with one class each and a weight, and those that may be of several classes.
+
+    ``numbers`` are places in the sorted classes, and ``used`` says which of the user's rows have one class.
+    """
+
+    X: Any
+    targets: Targets
+    numbers: Integers
+    weights: Floats | None
+    used: npt.NDArray[np.bool_]
+    uncertain: Uncertain | None
 
 
 class PoolClassifier(TaxonomyClassifier):
@@ -202,7 +213,9 @@ class PoolClassifier(TaxonomyClassifier):
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Inputs. Columns of dense ones are standardized.
         y : array or list of shape (n_samples,)
-            Labels; with a taxonomy, names of its leaves.
+            Labels; with a taxonomy, names of its nodes, where an inner node means one of the classes below it. An entry
+            may also be a set, list or tuple of labels, one of which is right, or missing. Such rows have no part in
+            the choice of experts and weights; experts that can use them, softmax and top-down, are fitted to them, too.
         sample_weight : array of shape (n_samples,), default=None
             Weights of the rows, also given to the experts that take them.
 
@@ -215,10 +228,11 @@ class PoolClassifier(TaxonomyClassifier):
         deadline = begin + limit
         tol = check_number("tol", self.tol, least=0, strict=True)
         check_threads(self.n_threads)
-        X, targets, numbers, weights, used = self._read(X, y, sample_weight)
+        rows = self._read(X, y, sample_weight)
+        X, targets, numbers, weights = rows.X, rows.targets, rows.numbers, rows.weights
         n_classes, folds = targets.n_classes, self.folds
-        if used is not None and isinstance(folds, np.ndarray) and folds.shape == used.shape:
-            folds = folds[used]
+        if isinstance(folds, np.ndarray) and folds.shape == rows.used.shape:
+            folds = folds[rows.used]
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
         is_auto = isinstance(self.experts, str) and self.experts == "auto"
@@ -238,11 +252,12 @@ class PoolClassifier(TaxonomyClassifier):
             chosen = self._equal(experts)
         else:
             fold_of = pool_folds(X, numbers, n_classes, folds, random)
-            rows = subset_of_rows(np.flatnonzero(fold_of >= 0).tolist(), _ENTRIES // (n_classes * len(experts)), random)
-            held_out = HeldOut(fold_of, rows[np.argsort(fold_of[rows], kind="stable")])
+            most = _ENTRIES // (n_classes * len(experts))
+            compared = subset_of_rows(np.flatnonzero(fold_of >= 0).tolist(), most, random)
+            held_out = HeldOut(fold_of, compared[np.argsort(fold_of[compared], kind="stable")])
             scored = self._score(experts, inputs, numbers, weights, held_out, deadline)
             chosen = self._select(scored, numbers, weights, held_out, deadline)
-        self._fit_experts(chosen, inputs, numbers, weights, is_auto)
+        self._fit_experts(chosen, inputs, rows, is_auto)
         return self
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> PoolClassifier:
@@ -264,38 +279,48 @@ class PoolClassifier(TaxonomyClassifier):
         check_is_fitted(self)
         if self.mean_ is not None and _num_features(X) != len(self.mean_):  # before anything is changed
             raise ValueError(f"X has {_num_features(X)} features, expected the {len(self.mean_)} that fit has seen")
-        X, targets, numbers, weights, _ = self._read(X, y, sample_weight)
-        self.classes_, self.taxonomy_ = targets.classes, targets.taxonomy
-        inputs = Inputs.of(X, self.mean_, self.scale_)
-        self._log_prior = log_frequencies(numbers, targets.n_classes, weights)
-        self._fit_experts(list(self.experts_.items()), inputs, numbers, weights, isinstance(self.experts, str))
+        rows = self._read(X, y, sample_weight)
+        self.classes_, self.taxonomy_ = rows.targets.classes, rows.targets.taxonomy
+        inputs = Inputs.of(rows.X, self.mean_, self.scale_)
+        self._log_prior = log_frequencies(rows.numbers, rows.targets.n_classes, rows.weights)
+        self._fit_experts(list(self.experts_.items()), inputs, rows, isinstance(self.experts, str))
         return self
 
-    def _read(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, Targets, Integers, Floats | None, npt.NDArray[np.bool_] | None]:
-        """Checked inputs, targets, numbers of classes and weights of rows that have any; and which these are."""
-        targets = certain_targets(y, self.taxonomy, type(self).__name__)
-        X, y = check_inputs(self, X, y, reset=True)
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> _Rows:
+        """Check what the user gives."""
+        if not (self.taxonomy is None or isinstance(self.taxonomy, Taxonomy)):
+            raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(self.taxonomy).__name__}")
+        targets = read_targets(y, self.taxonomy, "below")
+        if targets is not None and targets.soft is not None:
+            raise ValueError(
+                "y has probabilities of classes, which PoolClassifier cannot use; give the most probable ones, or use "
+                "KernelLogisticClassifier"
+            )
+        # A stand-in of the same length lets scikit-learn check the rest.
+        X, y = check_inputs(self, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
         targets = label_targets(y, self.taxonomy, "below") if targets is None else targets
         weights = row_weights(targets, sample_weight, None, X)
+        has_weight = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
+        used = has_weight & (targets.labels >= 0)
+        if not used.any():
+            raise ValueError("y has no row with just one class; PoolClassifier needs some, to choose and weigh experts")
         numbers = class_numbers(targets)
-        if weights is None or (weights > 0).all():
-            return X, targets, numbers, weights, None
-        used = weights > 0
-        return X[used], targets, numbers[used], weights[used], used
+        uncertain = Uncertain.of(X, targets, weights)
+        if not used.all():
+            X, numbers, weights = X[used], numbers[used], None if weights is None else weights[used]
+        return _Rows(X, targets, numbers, weights, used, uncertain)
 
-    def _fit_experts(
-        self, chosen: list[tuple[str, Any]], inputs: Inputs, numbers: Integers, weights: Floats | None, is_auto: bool
-    ) -> None:
+    def _fit_experts(self, chosen: list[tuple[str, Any]], inputs: Inputs, rows: _Rows, is_auto: bool) -> None:
         self.experts_ = {}
         for name, estimator in chosen:
-            X_expert = inputs.given_to(estimator)
+            data = inputs.given_to(estimator), self.classes_[rows.numbers], rows.weights
+            if rows.uncertain is not None:
+                data = rows.uncertain.added_to(estimator, data, self.mean_, self.scale_)
             with warnings.catch_warnings():
                 if is_auto:  # few evaluations are meant
                     warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
-                self.experts_[name] = fit_expert(estimator, X_expert, self.classes_[numbers], weights)
-        self._floor = 1.0 / (len(numbers) + len(self.classes_))
+                self.experts_[name] = fit_expert(estimator, *data)
+        self._floor = 1.0 / (len(rows.numbers) + len(self.classes_))
 
     def _equal(self, experts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Equal weights, where no row can be held out."""
@@ -365,21 +390,22 @@ class PoolClassifier(TaxonomyClassifier):
         row_weight = None if weights is None else weights[held_out.rows]
         n_classes = len(self.classes_)
         scores: dict[str, Any] = {each.name: each.found.scores for each in scored}
-        alone = {name: _loss(each, labels, row_weight) for name, each in scores.items()}
+        alone = {name: mean_loss(each, labels, row_weight) for name, each in scores.items()}
         frequencies = held_out.frequencies(numbers, n_classes, weights)
-        names, result = _drop_light(list(scores), scores, alone, labels, row_weight)
-        prior_loss = _loss(frequencies, labels, row_weight)
+        names, result = drop_light(list(scores), scores, alone, labels, row_weight)
+        prior_loss = mean_loss(frequencies, labels, row_weight)
         if prior_loss < result.loss:
             scores[FREQUENCIES], alone[FREQUENCIES] = frequencies, prior_loss
-            names, result = _drop_light(list(scores), scores, alone, labels, row_weight)
-        if not _is_clearly_better(names, result, scores, frequencies, labels, row_weight):
+            names, result = drop_light(list(scores), scores, alone, labels, row_weight)
+        single = np.bincount(numbers, minlength=n_classes) == 1
+        if not is_clearly_better(names, result, scores, frequencies, labels, row_weight, single):
             scores[FREQUENCIES], alone[FREQUENCIES] = frequencies, prior_loss
             names = [FREQUENCIES]
-            result = _pool(names, scores, labels, row_weight)
+            result = fit_weights(names, scores, labels, row_weight)
         needed = {each.name: each.found.fit_seconds for each in scored}
         while time.perf_counter() + sum(needed.get(name, 0.0) for name in names) > deadline and len(names) > 1:
             names = [name for k, name in enumerate(names) if k != int(np.argmin(result.weights))]
-            result = _pool(names, scores, labels, row_weight)
+            result = fit_weights(names, scores, labels, row_weight)
         self.weights_ = dict(zip(names, result.weights.tolist(), strict=True))
         kept = [each for each in scored if each.name in self.weights_]
         self.temperatures_ = {each.name: each.temperature for each in kept}
@@ -426,19 +452,34 @@ class PoolClassifier(TaxonomyClassifier):
         """The features that speak for and against each node on the path to the pool's answer.
 
         They are those of the linear expert with the largest weight, so probabilities are those of that expert, and
-        features of dense inputs are standardized ones. Parameters and result are those of
-        ``KernelLogisticClassifier.explain``.
+        features of dense inputs are standardized ones. A pool without a linear expert is asked what its answer would
+        be if a feature had its mean (zero, if inputs are sparse); features are as they come then. Parameters and
+        result are those of ``KernelLogisticClassifier.explain``.
         """
         check_is_fitted(self)
-        name = linear_expert(self)
-        if name is None:
-            raise ValueError("explain needs a linear expert in the pool, since it shows weights of features")
         X = check_inputs(self, X, reset=False)
-        expert: Any = self.experts_[name]
+        name = linear_expert(self)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        explained: list[list[NodeExplanation]]
+        if name is None:
+            usual = None if self.mean_ is None else self.mean_.astype(X.dtype)
+            if usual is not None and sp.issparse(X):
+                X = X.toarray()
+            explained = explain_by_change(
+                X,
+                lambda rows: self._output(rows, "predictor"),
+                usual,
+                self.classes_,
+                self.taxonomy_,
+                node,
+                top=top,
+                feature_names=names,
+            )
+            return explained
+        expert: Any = self.experts_[name]
         goal = self.classes_[self._output(X, "predictor").argmax(axis=1)] if node is None else node
         part = Inputs.of(X, self.mean_, self.scale_).given_to(expert)
-        explained: list[list[NodeExplanation]] = expert.explain(part, goal, top=top, feature_names=names)
+        explained = expert.explain(part, goal, top=top, feature_names=names)
         return explained
 
 
@@ -451,60 +492,3 @@ def linear_expert(model: PoolClassifier) -> str | None:
         and (hasattr(expert, "coef_") or isinstance(expert, (NaiveBayesClassifier, TopDownClassifier)))
     ]
     return max(linear, key=model.weights_.__getitem__, default=None)
-
-
-def _loss(scores: npt.NDArray[Any], labels: Integers, weights: Floats | None) -> float:
-    """Mean log loss of one expert."""
-    objective = PoolObjective([scores], labels, weights)
-    return objective.loss(np.ones(1)) / float(objective.weights.sum())
-
-
-def _is_clearly_better(
-    names: list[str],
-    result: PoolResult,
-    scores: dict[str, Any],
-    frequencies: npt.NDArray[Any],
-    labels: Integers,
-    weights: Floats | None,
-) -> bool:
-    """Whether the pool gains more over the shares of classes than chance makes it seem."""
-    pooled = PoolObjective([scores[name] for name in names], labels, weights)
-    gains = PoolObjective([frequencies], labels).losses(np.ones(1)) - pooled.losses(result.weights)
-    share = pooled.weights / pooled.weights.sum()
-    mean = float(share @ gains)
-    errors = _STANDARD_ERRORS + _FEW_ROWS / np.sqrt(len(labels))
-    return bool(mean > errors * np.sqrt(share**2 @ (gains - mean) ** 2))
-
-
-def _pool(names: list[str], scores: dict[str, Any], labels: Integers, weights: Floats | None) -> PoolResult:
-    if len(names) == 1:
-        return PoolResult(np.ones(1), 0.0, 0.0, 0, "single", _loss(scores[names[0]], labels, weights))
-    return fit_pool_weights([scores[name] for name in names], labels, weights)
-
-
-def _drop_light(
-    names: list[str], scores: dict[str, Any], alone: dict[str, float], labels: Integers, weights: Floats | None
-) -> tuple[list[str], PoolResult]:
-    """Weights of the experts that are worth the time of a fit. The pool stays as good as any expert alone."""
-    rows = np.unique(np.linspace(0, len(labels) - 1, min(len(labels), _COMPARED_ROWS)).astype(np.int64))
-    some = {name: each[rows] for name, each in scores.items()}
-    own = None if weights is None else weights[rows]
-
-    def loss(kept: list[str]) -> float:
-        return _pool(kept, some, labels[rows], own).loss
-
-    least = loss(names)
-    while len(names) > 1:
-        without = {name: loss([each for each in names if each != name]) for name in names}
-        lightest = min(names, key=without.__getitem__)
-        if without[lightest] > least + max(_LEAST_GAIN * least, _LEAST_NATS / len(rows)):
-            break
-        names = [name for name in names if name != lightest]
-    result = _pool(names, scores, labels, weights)
-    while len(names) > 1 and result.weights.min() < _LEAST_SHARE * result.weights.sum():
-        names = [name for k, name in enumerate(names) if k != int(np.argmin(result.weights))]
-        result = _pool(names, scores, labels, weights)
-    best = min(alone, key=alone.__getitem__)
-    if alone[best] < result.loss:
-        return [best], _pool([best], scores, labels, weights)
-    return names, result

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool_dense import radial_experts
 from taxolearn.estimators.top_down import TopDownClassifier
+from taxolearn.targets import Targets
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 
@@ -29,6 +31,7 @@ __all__ = [
     "HeldOut",
     "Inputs",
     "OutOfFold",
+    "Uncertain",
     "default_experts",
     "fit_expert",
     "log_frequencies",
@@ -131,11 +134,67 @@ class Inputs:
         return self.raw if get_tags(estimator).input_tags.positive_only else self.scaled
 
 
-def fit_expert(estimator: Any, X: Any, y: npt.NDArray[Any], weights: Floats | None) -> Any:
+@dataclass(frozen=True)
+class Uncertain:
+    """Rows that may be of several classes, for experts that can use them.
+
+    Attributes
+    ----------
+    X : array or CSR matrix
+        Inputs as they come.
+    labels : list of tuple
+        The classes that each row may be of.
+    is_node : array of bool
+        Whether these are all the classes below a node.
+    weights : array or None
+    """
+
+    X: Any
+    labels: list[tuple[Any, ...]]
+    is_node: npt.NDArray[np.bool_]
+    weights: Floats | None
+
+    @classmethod
+    def of(cls, X: Any, targets: Targets, weights: Floats | None) -> Uncertain | None:
+        """The rows that allow several classes but not all, and have a weight; None if there are none."""
+        allowed, tree = targets.allowed, targets.taxonomy
+        if allowed is None:
+            return None
+        sets = [allowed.members[begin:end] for begin, end in pairwise(allowed.begin.tolist())]
+        names = [tuple(targets.in_core_order[members].tolist()) for members in sets]
+        ranges = set() if tree is None else set(zip(tree.leaf_begin.tolist(), tree.leaf_end.tolist(), strict=True))
+        is_node = np.array(
+            [len(each) == each[-1] + 1 - each[0] and (int(each[0]), int(each[-1]) + 1) in ranges for each in sets]
+        )
+        used = np.arange(len(allowed.rows)) if weights is None else np.flatnonzero(weights[allowed.rows] > 0)
+        if len(used) == 0:
+            return None
+        rows, of = allowed.rows[used], allowed.of[used]
+        return cls(X[rows], [names[k] for k in of.tolist()], is_node[of], None if weights is None else weights[rows])
+
+    def added_to(
+        self, estimator: Any, data: tuple[Any, Any, Floats | None], mean: Floats | None, scale: Floats | None
+    ) -> tuple[Any, Any, Floats | None]:
+        """Inputs, labels and weights with those of the rows that the estimator can use."""
+        if isinstance(estimator, TopDownClassifier):
+            rows = np.flatnonzero(self.is_node)
+        elif isinstance(estimator, KernelLogisticClassifier) and estimator.loss == "softmax":
+            rows = np.arange(len(self.labels))
+        else:
+            return data
+        X, y, weights = data
+        more = Inputs.of(self.X[rows], mean, scale).given_to(estimator)
+        X = sp.vstack([X, more], format="csr") if sp.issparse(X) else np.vstack([X, more])
+        if weights is not None and self.weights is not None:
+            weights = np.concatenate([weights, self.weights[rows]])
+        return X, [*y.tolist(), *(self.labels[row] for row in rows.tolist())], weights
+
+
+def fit_expert(estimator: Any, X: Any, y: Any, weights: Floats | None) -> Any:
     """A fitted copy. Hyperparameters that cannot be learned, since every class has one row, stay as they are."""
     fitted = clone(estimator)
     is_tuned = isinstance(fitted, (KernelLogisticClassifier, TopDownClassifier))
-    if is_tuned and np.unique(y, return_counts=True)[1].max() < 2:
+    if is_tuned and isinstance(y, np.ndarray) and np.unique(y, return_counts=True)[1].max() < 2:
         fitted.set_params(tuning=None)
     if weights is not None and has_fit_parameter(fitted, "sample_weight"):
         return fitted.fit(X, y, sample_weight=weights)

@@ -165,7 +165,10 @@ def _learn(
     tuning = clone(tuning).set_params(time_limit=None if limit == np.inf else max(0.0, limit))
     with warnings.catch_warnings():  # few evaluations are meant
         warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
-        return tune(clone(estimator).set_params(tuning=tuning), X, y, weights, folds)
+        tuned, result = tune(clone(estimator).set_params(tuning=tuning), X, y, weights, folds)
+    if result is not None and result.status == "interrupted":  # which is meant for the whole pool
+        raise KeyboardInterrupt
+    return tuned, result
 
 
 def _subset(X: Any, y: npt.NDArray[Any], folds: npt.NDArray[np.int32], n_classes: int) -> Integers | None:
@@ -189,6 +192,8 @@ def _subset(X: Any, y: npt.NDArray[Any], folds: npt.NDArray[np.int32], n_classes
 def _tuned(
     estimator: KernelLogisticClassifier, objective: CrossValidationObjective, found: ScaleResult
 ) -> KernelLogisticClassifier:
+    if found.status == "interrupted":
+        raise KeyboardInterrupt
     table = replace(objective.parameters.table(found.theta), temperature=found.temperature)
     return with_hyperparameters(estimator, table)
 

@@ -100,8 +100,10 @@ def explained_by(classifier: Any) -> tuple[bool, str]:
         is_linear = isinstance(classifier, (NaiveBayesClassifier, TopDownClassifier)) or hasattr(classifier, "coef_")
         return is_linear, ""
     name = linear_expert(classifier)
+    if not classifier.experts_:
+        return False, "The answer is the same for all rows, so there are no reasons to show."
     if name is None:
-        return False, "No expert of the pool has weights of features, so there are no reasons to show."
+        return True, "A feature counts by how much the answer would change if it had its mean instead."
     if len(classifier.weights_) == 1:
         return True, ""
     return True, (

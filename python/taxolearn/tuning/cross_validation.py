@@ -46,7 +46,7 @@ class CrossValidation(BaseEstimator):
     search : {"gradient", "scale"}, default="gradient"
         "gradient" learns all hyperparameters, by gradient descent. "scale" takes less time, and is often nearly as
         good: it tries a few values of one factor of all variances, each with its temperature; length scales and the
-        variance of intercepts stay as they are. Ctrl-C then ends the fit.
+        variance of intercepts stay as they are.
     max_evaluations : int, default=100
         Largest number of evaluations of the criterion. They may also be ended by Ctrl-C: the model is then fitted with
         the best hyperparameters so far.

@@ -21,7 +21,7 @@ from taxolearn.couplings.coupling import make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.fitting.fit import as_solver, kernel_values, make_likelihood
 from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
-from taxolearn.progress import learning_progress
+from taxolearn.progress import LearningCallback, learning_progress
 from taxolearn.targets import Targets
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning, read_data
 from taxolearn.tuning.hyperparameters import Hyperparameters
@@ -35,6 +35,7 @@ __all__ = ["CrossValidationObjective", "Learned", "ModelIdentity", "labelled_row
 
 _LARGEST_RATIO = 2.0  # of mean squared norms of rows that count as the same scale
 _TOLERANCE = 2e-4  # on the derivatives of the mean log loss by the logarithms of the hyperparameters
+_USUAL_STEPS = 4  # of a search for the scale of variances
 _LEAST_ITERATIONS = 1000  # that fits to folds get, however few the final fit may take
 Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int, float, float, float], None]
@@ -457,33 +458,43 @@ def learn_hyperparameters(
         known = dict(zip(earlier[1].names, earlier[1].theta.tolist(), strict=True))
         kept = [k for k, name in enumerate(objective.names) if objective.is_log[k] and name in known]
         start[kept] = [known[objective.names[k]] for k in kept]
-    if tuning.search == "scale":
-        deadline = np.inf if tuning.time_limit is None else time.perf_counter() + tuning.time_limit
-        scale = search_scale(objective, max_evaluations=tuning.max_evaluations, deadline=deadline)
-        return _learned(model, objective, scale.as_learning(objective), identity)
-    fingerprint = "" if tuning.checkpoint is None else _fingerprint(objective, X, y, sample_weight, start)
-    with learning_progress(verbose, _TOLERANCE, tuning.max_evaluations, tuning.time_limit) as progress:
-        result = learn(
-            objective,
-            tol=_TOLERANCE,
-            max_evaluations=tuning.max_evaluations,
-            time_limit=tuning.time_limit,
-            checkpoint=tuning.checkpoint,
-            progress=progress,
-            fingerprint=fingerprint,
-            start=start,
-        )
+    is_scale = tuning.search == "scale"
+    most = min(tuning.max_evaluations, _USUAL_STEPS) if is_scale else tuning.max_evaluations
+    with learning_progress(verbose, _TOLERANCE, most, tuning.time_limit) as progress:
+        if is_scale:
+            result = _learn_scale(objective, start, tuning, progress)
+        else:
+            result = learn(
+                objective,
+                tol=_TOLERANCE,
+                max_evaluations=tuning.max_evaluations,
+                time_limit=tuning.time_limit,
+                checkpoint=tuning.checkpoint,
+                progress=progress,
+                fingerprint="" if tuning.checkpoint is None else _fingerprint(objective, X, y, sample_weight, start),
+                start=start,
+            )
     if result.status in ("failed", "max_evaluations"):
         warnings.warn(f"Learning hyperparameters: {result.message}.", ConvergenceWarning, stacklevel=3)
-    return _learned(model, objective, result, identity)
-
-
-def _learned(
-    model: Any, objective: CrossValidationObjective, result: LearningResult, identity: ModelIdentity
-) -> Learned:
     table = objective.parameters.table(result.theta)
     table = replace(table, temperature=model.temperature if result.temperature is None else result.temperature)
     return Learned(objective.parameters.at(result.theta), table, result, identity)
+
+
+def _learn_scale(
+    objective: CrossValidationObjective, start: Floats, tuning: CrossValidation, progress: LearningCallback | None
+) -> LearningResult:
+    begin = time.perf_counter()
+
+    def report(number: int, value: float, best: float) -> None:
+        if progress is not None:
+            progress(number, value, best, np.nan, time.perf_counter() - begin)
+
+    deadline = np.inf if tuning.time_limit is None else begin + tuning.time_limit
+    found = search_scale(
+        objective, start=start, max_evaluations=tuning.max_evaluations, deadline=deadline, report=report
+    )
+    return found.as_learning(objective)
 
 
 def labelled_rows(X: Any, targets: Targets, sample_weight: Any, folds: Any, is_pairwise: bool) -> tuple[Any, Any, Any]:

@@ -24,6 +24,13 @@ _TOLERANCE = 1e-3  # relative gap of the fits
 _LEAST_GAIN = 1e-3  # of the loss, relative, for which a step is worth its time
 _MOST_PRODUCTS = 400  # of a fold, from which on fits are too slow
 _LARGEST_LOSS = 0.02  # relative, that a step away from such fits may bring
+_MESSAGES = {
+    "converged": f"variances were tried in steps of a factor of {_FACTOR:g}, {{}} in all",
+    "max_evaluations": "stopped after max_evaluations={}",
+    "time_limit": "stopped by the time limit after {} evaluations",
+    "interrupted": "stopped by Ctrl-C after {} evaluations",
+    "failed": "the start values could not be evaluated: choose others, or raise max_iter",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +49,8 @@ class ScaleResult:
         Of the held-out rows, in the core's order of classes; zero for others.
     evaluations : tuple of Evaluation
         All that were made.
+    status : str
+        "converged", "max_evaluations", "time_limit", "interrupted" (Ctrl-C) or "failed", as in ``LearningResult``.
     """
 
     theta: Floats
@@ -49,13 +58,14 @@ class ScaleResult:
     loss: float
     predictors: Floats
     evaluations: tuple[Evaluation, ...]
+    status: str
 
     def as_learning(self, objective: Any) -> LearningResult:
         """The same as a search by gradients tells how it went."""
         best = next(k for k, each in enumerate(self.evaluations) if each.theta is self.theta)
         return LearningResult(
-            status="converged" if self.evaluations[best].converged else "failed",
-            message=f"variances were tried in steps of a factor of {_FACTOR:g}, {len(self.evaluations)} in all",
+            status=self.status,
+            message=_MESSAGES[self.status].format(len(self.evaluations)),
             names=tuple(objective.names),
             start=np.asarray(objective.theta),
             bounds=np.asarray(objective.bounds),
@@ -69,9 +79,11 @@ class ScaleResult:
 def search_scale(
     objective: Any,
     *,
+    start: Floats | None = None,
     max_evaluations: int = 6,
     deadline: float = np.inf,
     progress: Callable[..., None] | None = None,
+    report: Callable[[int, float, float], None] | None = None,
 ) -> ScaleResult:
     """Go down from the start values as long as the loss falls, or else up, unless fits take too many iterations.
 
@@ -80,17 +92,27 @@ def search_scale(
     objective : CrossValidationObjective
         All its parameters that are variances of kernels, functions or groups of these are multiplied by one factor; the
         others, length scales and the variance of intercepts among them, stay.
+    start : array of shape (m,), optional
+        Logarithms of the hyperparameters to begin with, by default those of the objective.
     max_evaluations : int, default=6
         Most values to try.
     deadline : float, optional
         ``time.perf_counter()`` after which no other value is tried.
     progress : callable, optional
         As in ``CrossValidationObjective.evaluate``; what it raises ends the search.
+    report : callable, optional
+        Called after each evaluation, with their number, its mean loss and the best one.
 
     Returns
     -------
     ScaleResult
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C, during the first evaluation. Later it ends the search.
     """
+    first = objective.theta if start is None else start
     affordable = _MOST_PRODUCTS * sum(len(np.unique(folds[folds >= 0])) for folds in objective.partitions)
     moved = np.array([_is_variance(name) for name in objective.names], dtype=bool)
     done: list[Evaluation] = []
@@ -98,7 +120,7 @@ def search_scale(
 
     def try_step(step: int) -> bool:
         nonlocal best
-        theta = np.clip(objective.theta + step * np.log(_FACTOR) * moved, *objective.bounds.T)
+        theta = np.clip(first + step * np.log(_FACTOR) * moved, *objective.bounds.T)
         found, predictors = objective.evaluate_held_out(theta, _TOLERANCE, progress)
         found = replace(found, tolerance=_TOLERANCE)
         done.append(found)
@@ -107,21 +129,39 @@ def search_scale(
         if best is not None and is_usable and not is_better:
             factor = 1 - _LEAST_GAIN if best[0].products <= affordable else 1 + _LARGEST_LOSS
             is_better = bool(found.value < factor * best[0].value)
-        if is_better:
+        if best is None or is_better:
             best = found, predictors
             objective.accept()
+        if report is not None:
+            report(len(done), found.value / objective.n_held_out, best[0].value / objective.n_held_out)
         return is_better
 
-    try_step(0)
-    for direction in (-1, 1):
-        step = direction
-        while moved.any() and len(done) < max_evaluations and time.perf_counter() < deadline and try_step(step):
-            step += direction
-        if step != direction:
-            break
+    def search() -> str:
+        try_step(0)
+        for direction in (-1, 1):
+            step, is_better = direction, bool(moved.any())
+            while is_better:
+                if len(done) >= max_evaluations:
+                    return "max_evaluations"
+                if time.perf_counter() >= deadline:
+                    return "time_limit"
+                is_better = try_step(step)
+                step += direction if is_better else 0
+            if step != direction:
+                break
+        return "converged"
+
+    try:
+        status = search()
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        status = "interrupted"
     assert best is not None
     found, predictors = best
-    return ScaleResult(found.theta, found.temperature, found.value / objective.n_held_out, predictors, tuple(done))
+    status = status if _succeeded(found) else "failed"
+    loss = found.value / objective.n_held_out
+    return ScaleResult(found.theta, found.temperature, loss, predictors, tuple(done), status)
 
 
 def _succeeded(evaluation: Evaluation) -> bool:
