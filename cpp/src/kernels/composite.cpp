@@ -31,6 +31,12 @@ class CompositeEntries final : public KernelEntries<T> {
  public:
   explicit CompositeEntries(Composition composition) : composition_(composition) {}
 
+  /// The rows, for as long as the entries may look at them.
+  const std::vector<InputRows>& keep(std::vector<InputRows> rows) {
+    kept_.push_back(std::make_unique<const std::vector<InputRows>>(std::move(rows)));
+    return *kept_.back();
+  }
+
   void add(const Kernel& part, const InputRows& left, const InputRows& right, const Execution& execution) {
     parts_.push_back(kernel_entries<T>(part, left, right, execution));
     parameters_.push_back(part.parameters());
@@ -66,6 +72,7 @@ class CompositeEntries final : public KernelEntries<T> {
 
  private:
   Composition composition_;
+  std::vector<std::unique_ptr<const std::vector<InputRows>>> kept_;
   std::vector<std::unique_ptr<KernelEntries<T>>> parts_;
   std::vector<Index> parameters_;
 };
@@ -125,15 +132,7 @@ class BlockKernel final : public KernelBase<BlockKernel> {
     return count;
   }
 
-  std::vector<double> linear_block_variances() const override {
-    std::vector<double> out;
-    for (const auto& part : parts_) {
-      const std::optional<double> variance = part->linear_variance();
-      if (!variance.has_value()) return {};
-      out.push_back(*variance);
-    }
-    return out;
-  }
+  Parts block_parts() const override { return parts_; }
 
   void diag(const InputRows& rows, double* out) const override {
     std::vector<double> other(static_cast<std::size_t>(rows.count()));
@@ -154,12 +153,10 @@ class BlockKernel final : public KernelBase<BlockKernel> {
   template <class T>
   std::unique_ptr<KernelEntries<T>> entries(const InputRows& left, const InputRows& right,
                                             const Execution& execution) const {
-    const bool same = &left == &right;
-    const std::vector<InputRows> left_blocks = split(left);
-    const std::vector<InputRows> right_blocks = same ? std::vector<InputRows>() : split(right);
     auto out = std::make_unique<CompositeEntries<T>>(Composition::sum);
-    for (std::size_t b = 0; b < parts_.size(); ++b)
-      out->add(*parts_[b], left_blocks[b], same ? left_blocks[b] : right_blocks[b], execution);
+    const std::vector<InputRows>& left_blocks = out->keep(split(left));
+    const std::vector<InputRows>& right_blocks = &left == &right ? left_blocks : out->keep(split(right));
+    for (std::size_t b = 0; b < parts_.size(); ++b) out->add(*parts_[b], left_blocks[b], right_blocks[b], execution);
     return out;
   }
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/operators/block_sum.hpp"
 #include "taxolearn/operators/gram.hpp"
 #include "taxolearn/operators/tiled.hpp"
 
@@ -20,6 +21,14 @@ std::string in_bytes(double bytes) {
   text.precision(3);
   text << bytes << " " << units[unit];
   return text.str();
+}
+
+/// The operator that computes entries anew; of a linear block no entries are needed.
+template <class T>
+std::unique_ptr<Operator<T>> make_tiled(const std::shared_ptr<const Kernel>& kernel, const InputView& X,
+                                        const Execution& execution) {
+  if (is_partly_linear(*kernel)) return std::make_unique<BlockSum<T>>(kernel, InputRows{X, {}}, execution);
+  return std::make_unique<Tiled<T>>(kernel, X, execution);
 }
 
 constexpr double bytes_of_factor = sizeof(double) + sizeof(float);  // per element, with its copy in single precision
@@ -118,7 +127,7 @@ Operators<T> KernelMatrices::make(const Execution& execution) {
     if (cut_ > 0) reason_ += "; memory_limit ended the rank at " + std::to_string(cut_);
     return out;
   }
-  for (const auto& kernel : kernels_) out.push_back(std::make_unique<Tiled<T>>(kernel, X_, execution));
+  for (const auto& kernel : kernels_) out.push_back(make_tiled<T>(kernel, X_, execution));
   return out;
 }
 
@@ -147,7 +156,7 @@ const Operators<double>& KernelMatrices::certifying_operators(const Execution& e
     if (chosen_ == KernelAlgorithm::low_rank) {
       certifying_.push_back(std::make_unique<LowRank<double>>(kernels_[l], X_, factors(execution)[l], execution));
     } else {
-      certifying_.push_back(std::make_unique<Tiled<double>>(kernels_[l], X_, execution));
+      certifying_.push_back(make_tiled<double>(kernels_[l], X_, execution));
     }
   }
   return certifying_;

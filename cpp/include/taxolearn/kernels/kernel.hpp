@@ -48,8 +48,8 @@ class Kernel {
   /// The variance v where k(x, x') = v x . x'; nothing for other kernels.
   virtual std::optional<double> linear_variance() const { return std::nullopt; }
 
-  /// The variances v_b where k(x, x') = sum_b v_b x_b . x'_b over the blocks b of the inputs; empty for other kernels.
-  virtual std::vector<double> linear_block_variances() const { return {}; }
+  /// The kernels of the blocks of the inputs, whose sum this is; empty for kernels of one matrix.
+  virtual std::vector<std::shared_ptr<const Kernel>> block_parts() const { return {}; }
 
   /// Binds the kernel to inputs; `left` and `right` may be the same object, which makes the matrix exactly symmetric.
   /// Throws InvalidArgument if the inputs do not fit each other or the kernel.

@@ -1,7 +1,7 @@
 // The kernel matrices M_0 .. M_{L-1} of a model over the same inputs, and how products with them are done:
 //
 //   gram      stored, two to an n x n square: 2 n^2 flops per column
-//   tiled     computed anew, tile by tile, for every product: next to no memory
+//   tiled     computed anew, tile by tile, for every product: next to no memory; linear blocks by their features
 //   low_rank  L L^T + diagonal by an incomplete Cholesky factorization: n r numbers; an approximation, used
 //             only on request
 //
