@@ -1,6 +1,7 @@
-"""Real data for the tests that want it, and fresh interpreters. A set that is absent skips its tests, with a reason."""
+"""Real data for the tests that want it, fresh interpreters, and Ctrl-C. A set that is absent skips its tests."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from taxolearn.datasets import read_svmlight
+from taxolearn.tuning.learn import CrossValidationObjective
 
 ROOT = Path(__file__).resolve().parent.parent
 NEWS20_WORDS = 61188
@@ -84,3 +86,26 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
 
     return run
+
+
+class Interrupted:
+    """Ctrl-C comes in the second evaluation of a search for hyperparameters, "gradient" or "scale"."""
+
+    def __init__(self, search: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.search, self.evaluations = search, 0
+        name = "evaluate" if search == "gradient" else "evaluate_held_out"
+        evaluate = getattr(CrossValidationObjective, name)
+
+        def interrupted(objective: Any, theta: Any, tol: float, progress: Any = None) -> Any:
+            self.evaluations += 1
+            if self.evaluations == 2:
+                signal.raise_signal(signal.SIGINT)
+            return evaluate(objective, theta, tol, progress)
+
+        monkeypatch.setattr(CrossValidationObjective, name, interrupted)
+
+
+@pytest.fixture(params=["gradient", "scale"])
+def interrupted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Interrupted:
+    """Searches of either kind are interrupted."""
+    return Interrupted(request.param, monkeypatch)

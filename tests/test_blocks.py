@@ -334,6 +334,38 @@ def test_the_learned_model_is_the_one_with_these_variances():
     np.testing.assert_allclose(tuned.fit(X, Y).predict_proba(X), model.predict_proba(X), atol=1e-3)
 
 
+def test_learning_starts_from_what_was_learned_before_for_the_same_blocks():
+    model = KernelLogisticClassifier(tuning=CrossValidation(3), warm_start=True).fit(X, Y)
+    found = model.cv_result_.theta
+    model.fit(X, Y)
+    np.testing.assert_array_equal(model.cv_result_.evaluations[0].theta, found)
+    other = Blocks.from_columns(glued(X), {"first": slice(0, 20), "second": slice(20, 45)})
+    model.fit(other, Y)
+    np.testing.assert_array_equal(model.cv_result_.evaluations[0].theta, model.cv_result_.start)
+
+
+def test_a_refit_keeps_the_variances():
+    model = KernelLogisticClassifier(tuning=CrossValidation(3)).fit(X[:100], Y[:100])
+    kernel = model.hyperparameters_.kernel
+    model.refit(X, Y)
+    assert model.hyperparameters_.kernel == kernel
+    again = KernelLogisticClassifier(
+        kernel,
+        intercept_variance=model.hyperparameters_.intercept_variance,
+        temperature=model.hyperparameters_.temperature,
+        tuning=None,
+    )
+    np.testing.assert_allclose(again.fit(X, Y).predict_proba(X), model.predict_proba(X), atol=1e-3)
+
+
+def test_checkpoints_belong_to_the_blocks_they_were_written_for(tmp_path):
+    tuning = CrossValidation(3, checkpoint=tmp_path / "learning")
+    KernelLogisticClassifier(tuning=tuning).fit(X, Y)
+    other = Blocks(dict(X.items()) | {"numbers": X["numbers"] + 1.0})
+    with pytest.raises(ValueError, match="checkpoint"):
+        KernelLogisticClassifier(tuning=tuning).fit(other, Y)
+
+
 def test_learning_takes_subsets_partial_labels_and_checkpoints(tmp_path):
     labels = Y.astype(object)
     labels[:10] = "a"

@@ -12,20 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from goods import WORDS, run, write_table
 from sklearn.metrics import top_k_accuracy_score
 
 import taxolearn
 from taxolearn.cli import main
 from taxolearn.kernels.argument import start_kernel
 from taxolearn.report.scores import RunningScores
-
-WORDS = {
-    "fruit/apple": "apple orchard cider red green",
-    "fruit/pear": "pear orchard perry yellow green",
-    "tool/hammer": "hammer nail wood iron",
-    "tool/saw": "saw blade wood iron",
-    "water": "sea river wave",
-}
 
 
 def make_rows(count, seed=0):
@@ -38,14 +31,6 @@ def make_rows(count, seed=0):
     return rows
 
 
-def write_table(path, rows, delimiter=","):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands")
@@ -55,13 +40,6 @@ def folder(tmp_path_factory):
     arguments = ["--text", "text", "--label", "label", "--variance", "10", "--threads", "1"]
     assert main(["train", str(folder / "train.csv"), *arguments, "-o", str(model)]) == 0
     return folder
-
-
-def run(capsys, *arguments):
-    """Exit code, standard output and standard error."""
-    code = main([str(argument) for argument in arguments])
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
 
 
 def table_of(text, delimiter=","):

@@ -163,13 +163,20 @@ class TestLearning:
         cold = clone(warm).fit(X_then(X), y)
         np.testing.assert_array_equal(warm.cv_result_.start, cold.cv_result_.start)
 
+    def test_a_part_that_the_user_has_changed_is_another_one(self):
+        X, y = problem(200)
+        warm = KernelLogisticClassifier(taxonomy=TREE, coupling=Tree(), warm_start=True, n_threads=1).fit(X, y)
+        warm.coupling.variances = 3.0
+        warm.fit(X, y)
+        np.testing.assert_array_equal(warm.cv_result_.start, clone(warm).fit(X, y).cv_result_.start)
+
     def test_a_checkpoint_of_another_start_is_refused(self, tmp_path):
         X, y = problem(200)
         path = tmp_path / "checkpoint"
         warm = KernelLogisticClassifier(warm_start=True, n_threads=1).fit(X, y)
         KernelLogisticClassifier(n_threads=1, tuning=CrossValidation(checkpoint=path)).fit(X, y)
-        with pytest.raises(ValueError, match="checkpoint"):
-            warm.set_params(checkpoint=path).fit(X, y)
+        with pytest.raises(ValueError, match="belongs to another problem"):
+            warm.set_params(tuning__checkpoint=path).fit(X, y)
 
 
 class TestNewClasses:

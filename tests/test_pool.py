@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from taxolearn import KernelLogisticClassifier, PoolClassifier, Taxonomy, load, read_report, save
 from taxolearn.estimators import fit_pool_weights, fit_temperature
-from taxolearn.estimators.pool_weights import PoolObjective
+from taxolearn.estimators.pooling.weights import PoolObjective
 
 PLAIN = KernelLogisticClassifier(tuning=None)
 
@@ -96,7 +96,7 @@ def test_gap_is_a_bound(max_iter):
 def test_batches_change_nothing(monkeypatch):
     scores, labels, weights = random_scores(1)
     whole = fit_pool_weights(scores, labels, weights)
-    monkeypatch.setattr("taxolearn.estimators.pool_weights._BATCH", 35)
+    monkeypatch.setattr("taxolearn.estimators.pooling.weights._BATCH", 35)
     assert np.allclose(fit_pool_weights(scores, labels, weights).weights, whole.weights, atol=1e-9)
 
 

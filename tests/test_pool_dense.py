@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 
 from taxolearn import PoolClassifier
-from taxolearn.estimators.pool_dense import choose_scaling, radial_experts
+from taxolearn.estimators.pooling.dense import choose_scaling, radial_experts
 
 COMMON = {"n_threads": 1, "random_state": 0}
 

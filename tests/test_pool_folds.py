@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import KFold
 
-from taxolearn.estimators.pool_folds import pool_folds
+from taxolearn.estimators.pooling.folds import pool_folds
 
 FORMS = {"dense": np.asarray, "sparse": sp.csr_matrix}
 
@@ -65,7 +65,7 @@ def test_rows_that_are_equal_to_many_stay_where_they_are(form):
 
 
 def test_folds_are_not_joined_into_fewer(monkeypatch):
-    monkeypatch.setattr("taxolearn.estimators.pool_folds._LARGEST_GROUP", 1.0)
+    monkeypatch.setattr("taxolearn.estimators.pooling.folds._LARGEST_GROUP", 1.0)
     assert set(folds_of(np.ones((30, 2)), np.arange(30) % 2)) == {0, 1, 2}
 
 

@@ -9,8 +9,8 @@ from cv_models import TAXONOMY, problem
 from sklearn.base import clone
 
 from taxolearn import CrossValidation, KernelLogisticClassifier, Solver
-from taxolearn.estimators.pool_dense import radial_experts
-from taxolearn.estimators.pool_logistic import OutOfTimeError, best_of, score_logistic
+from taxolearn.estimators.pooling.dense import radial_experts
+from taxolearn.estimators.pooling.logistic import OutOfTimeError, best_of, score_logistic
 
 SCALE = CrossValidation(search="scale")
 TUNINGS = {"scale": SCALE, "gradient": CrossValidation(max_evaluations=4), "none": None}
@@ -60,8 +60,8 @@ def test_scores_are_the_experts_own(options, loss, tuning):
 @pytest.mark.usefixtures("exact_fits")
 def test_hyperparameters_from_a_subset(monkeypatch):
     """Where there are many rows, some choose hyperparameters; all are scored."""
-    monkeypatch.setattr("taxolearn.estimators.pool_logistic._LEAST_ROWS", 40)
-    monkeypatch.setattr("taxolearn.estimators.pool_logistic._WORK", 1.0)
+    monkeypatch.setattr("taxolearn.estimators.pooling.logistic._LEAST_ROWS", 40)
+    monkeypatch.setattr("taxolearn.estimators.pooling.logistic._WORK", 1.0)
     X, y = problem(n=120)
     X = sp.csr_matrix(X)
     fold_of = (np.arange(120) % 3).astype(np.int32)

@@ -1,7 +1,5 @@
 """``taxolearn train``: the models, the rows held out, and what is made of labels."""
 
-import contextlib
-import csv
 import json
 import signal
 import subprocess
@@ -9,22 +7,20 @@ import sys
 import textwrap
 import time
 
+import goods
 import numpy as np
 import pytest
+from goods import write_table
 from sklearn.metrics import log_loss
 
 import taxolearn
 from taxolearn.cli import main
 from taxolearn.cli.inputs import tidy_path
-from taxolearn.cli.train import held_out_rows
+from taxolearn.estimators import top_down_tuning
+from taxolearn.tuning.cross_validation import held_out_rows
 
-WORDS = {
-    "fruit/apple": "apple orchard cider red green",
-    "fruit/pear": "pear orchard perry yellow green",
-    "tool/hammer": "hammer nail wood iron",
-    "tool/saw": "saw blade wood iron",
-    "water/sea": "sea river wave",
-}
+WORDS = goods.WORDS | {"water/sea": goods.WORDS["water"]}  # so that all classes have the same depth
+del WORDS["water"]
 
 
 def make_rows(count, seed=0):
@@ -37,14 +33,6 @@ def make_rows(count, seed=0):
         text = " ".join(generator.choice(WORDS[told].split(), 4))
         rows.append({"text": text, "size": f"{len(label) + generator.normal():.2f}", "label": label})
     return rows
-
-
-def write_table(path, rows):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
 
 
 @pytest.fixture
@@ -361,7 +349,7 @@ LEVELS = ["--label", "top", "--label", "sub"]
 
 
 @pytest.mark.parametrize("columns", [["--label", "label"], LEVELS])
-@pytest.mark.parametrize("model", ["softmax", "top-down", "pool"])
+@pytest.mark.parametrize("model", ["softmax", "top-down", "pool", "independent"])
 def test_inner_labels(columns, model, train, tmp_path):
     rows = inner_rows()
     code, figures, _ = train(rows, "--model", model, *columns, "--folds", 2, label=None)
@@ -373,7 +361,7 @@ def test_inner_labels(columns, model, train, tmp_path):
     assert f"{30 - n_inner} rows end at an inner node with one class below it, such as 'water' above" in certain
     assert note.startswith(f"{n_inner} rows end at an inner node of the tree: ")
     assert "--inner-labels own makes them classes" in note
-    if model == "pool":
+    if model == "independent":
         assert "leaves them out" in note
         assert figures["rows"] == 90 - n_inner
     else:
@@ -492,7 +480,7 @@ def test_rare_categories_of_rows_held_out(train, tmp_path):
 def test_the_training_file_is_recognized(train, tmp_path, capsys):
     """Though not all of its rows were learned from."""
     rows = [{"text": row["text"], "label": row["label"]} for row in inner_rows()]
-    assert train(rows)[1]["rows"] < 90
+    assert train(rows, "--model", "independent")[1]["rows"] < 90
     files = [str(tmp_path / name) for name in ("m.taxo", "t.csv")]
     assert main(["evaluate", *files]) == 0
     assert "these are the rows the model was trained on" in capsys.readouterr().err
@@ -546,18 +534,25 @@ def test_the_package_is_a_program(tmp_path):
     assert done.stdout.startswith("taxolearn ")
 
 
-def test_ctrl_c_ends_a_pool_whose_experts_would_go_on(train, monkeypatch, tmp_path):
+def test_ctrl_c_ends_a_pool_whose_experts_would_go_on(train, interrupted, tmp_path):
     """Learning keeps what it has when it is interrupted, but the pool would then go on with the next expert."""
-
-    def fit(self, *arguments):
-        with contextlib.suppress(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(taxolearn.PoolClassifier, "fit", fit)
-    code, _, err = train(make_rows(30))
-    assert (code, err) == (130, "taxolearn: interrupted\n")
+    code, _, err = train(make_rows(60), "--numeric", "size", text=None)
+    assert (code, err, interrupted.evaluations) == (130, "taxolearn: interrupted\n", 2)
     assert not (tmp_path / "m.taxo").exists()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_ends_a_top_down_classifier(train, monkeypatch, tmp_path):
+    fit_rows = top_down_tuning.fit_rows
+
+    def interrupted(*given):
+        signal.raise_signal(signal.SIGINT)
+        return fit_rows(*given)
+
+    monkeypatch.setattr(top_down_tuning, "fit_rows", interrupted)
+    code, _, err = train(make_rows(60), "--model", "top-down")
+    assert (code, err) == (130, "taxolearn: interrupted\n")
+    assert not (tmp_path / "m.taxo").exists()
 
 
 INTERRUPTED = """
@@ -597,3 +592,8 @@ def test_an_interrupted_training_leaves_nothing_behind(sent, expected, tmp_path)
     assert out == b""
     assert err == (b"taxolearn: interrupted\n" if sent == signal.SIGINT else b"")
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_experts_without_time_are_told(train):
+    _, figures, _ = train(make_rows(120), "--time-limit", 1e-9)
+    assert any(remark.startswith("there was no time to try ") for remark in figures["remarks"])

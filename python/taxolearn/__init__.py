@@ -13,7 +13,7 @@ from taxolearn.estimators.prune import prune
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.estimators.top_down_nodes import TopDownResult
 from taxolearn.estimators.top_down_tuning import LevelParameters
-from taxolearn.files.models import load, read_report, save
+from taxolearn.files.save_and_load import load, read_report, save
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult, Solver
 from taxolearn.targets import PartialLabels

@@ -8,15 +8,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
-__all__ = ["LearningCallback", "ProgressCallback", "fit_progress", "learning_progress", "round_progress"]
+__all__ = [
+    "LearningCallback",
+    "ProgressCallback",
+    "Stages",
+    "fit_progress",
+    "learning_progress",
+    "round_progress",
+    "stage_progress",
+]
 
 ProgressCallback = Callable[[int, int, float, float, float], None]
 # Number of the evaluation, its mean log loss (NaN if it failed), the best one, the gradient norm there, seconds.
 LearningCallback = Callable[[int, float, float, float, float], None]
 
 _PATIENCE_SECONDS = 2.0  # a fit that takes longer than this shows its bar unasked
+_has_stages = threading.Event()  # set while the parts of a larger work have one bar together
 
 
 class _Bar:
@@ -66,7 +76,7 @@ def fit_progress(verbose: int, tol: float) -> Iterator[ProgressCallback | None]:
         yield _print_line
         return
     console = Console(file=sys.stderr)
-    if not console.is_terminal:
+    if not console.is_terminal or _has_stages.is_set():
         yield None
         return
     bar = _Bar(console, tol, 0.0 if verbose else _PATIENCE_SECONDS)
@@ -83,7 +93,7 @@ def round_progress(verbose: int) -> Iterator[Callable[[int, int, float, float], 
         yield _print_round
         return
     console = Console(file=sys.stderr)
-    if not console.is_terminal:
+    if not console.is_terminal or _has_stages.is_set():
         yield None
         return
     begin = time.perf_counter()
@@ -182,7 +192,7 @@ def learning_progress(
         yield _print_evaluation
         return
     console = Console(file=sys.stderr)
-    if not console.is_terminal:
+    if not console.is_terminal or _has_stages.is_set():
         yield None
         return
     bar = _LearningBar(console, _Budget(tol, max_evaluations, time_limit), 0.0 if verbose else _PATIENCE_SECONDS)
@@ -190,6 +200,88 @@ def learning_progress(
         yield bar.update
     finally:
         bar.close()
+
+
+class _LeftColumn(ProgressColumn):
+    """The time that is left, which goes on falling between two estimates."""
+
+    def render(self, task: Task) -> Text:
+        left = task.fields["until"] - time.perf_counter()
+        if not math.isfinite(left):
+            return Text("")
+        if left < 1.0:
+            return Text("more than 1 s left" if task.fields["is_least"] else "nearly done")
+        return Text(f"{'more than' if task.fields['is_least'] else 'about'} {_duration(left)} left")
+
+
+class Stages:
+    """Says what is being done in a work of several parts: on a bar, in lines, or not at all.
+
+    Parameters
+    ----------
+    console : Console or None
+        Where the bar is, from the moment it is due; None for no bar.
+    has_lines : bool
+        Whether lines are printed.
+    delay : float
+        Seconds until the bar is due.
+    """
+
+    def __init__(self, console: Console | None, has_lines: bool, delay: float) -> None:
+        self._console = console
+        self._has_lines = has_lines
+        self._begin = time.perf_counter()
+        self._progress: Progress | None = None
+        if console is None:
+            return
+        columns = (TextColumn("{task.fields[place]}"), BarColumn(), TimeElapsedColumn(), _LeftColumn())
+        self._progress = Progress(*columns, console=console, transient=True)
+        self._task = self._progress.add_task("", total=1.0, place="", until=math.nan, is_least=True)
+        self._start = threading.Timer(delay, self._progress.start)
+        self._start.start()
+
+    def line(self, text: str) -> None:
+        """What is over, and how it went."""
+        if self._has_lines and self._console is not None:
+            self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        elif self._has_lines:
+            print(text, file=sys.stderr, flush=True)
+
+    def update(self, place: str, left: float, is_least: bool) -> None:
+        """What is being done, and how many seconds are left (NaN if nobody knows), or at least these."""
+        if self._progress is None:
+            return
+        now = time.perf_counter()
+        done = 0.0 if math.isnan(left) else (now - self._begin) / max(now - self._begin + left, 1e-9)
+        self._progress.update(self._task, completed=done, place=place, until=now + left, is_least=is_least)
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._start.cancel()
+            self._start.join()
+            self._progress.stop()
+
+
+@contextmanager
+def stage_progress(verbose: int) -> Iterator[Stages]:
+    """Yield what shows the progress of a work of several parts, whose own bars are not shown meanwhile.
+
+    On a terminal a bar appears when the work turns out to be long (``verbose=0``) or at once. From ``verbose=1`` on,
+    lines are printed, on a terminal or not.
+    """
+    console = Console(file=sys.stderr)
+    is_first = not _has_stages.is_set()
+    stages = Stages(
+        console if console.is_terminal and is_first else None, verbose > 0, 0.0 if verbose else _PATIENCE_SECONDS
+    )
+    if is_first:
+        _has_stages.set()
+    try:
+        yield stages
+    finally:
+        if is_first:
+            _has_stages.clear()
+        stages.close()
 
 
 def _duration(seconds: float) -> str:

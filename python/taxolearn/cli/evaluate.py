@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from taxolearn.cli.inputs import DataFile, labels_like, read_batches, reading
+from taxolearn.cli.inputs import DataFile, read_batches, reading
+from taxolearn.cli.labels import labels_like
 from taxolearn.cli.main import (
     BAD_DATA,
     Command,

@@ -11,8 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from taxolearn.cli.main import BAD_DATA, BAD_MODEL, SYSTEM, USAGE, CommandError, character, option
-from taxolearn.features.tables import CellError
+from taxolearn.cli.main import (
+    BAD_DATA,
+    BAD_MODEL,
+    SYSTEM,
+    USAGE,
+    CommandError,
+    character,
+    column_option,
+    lengths,
+    option,
+    positive,
+)
+from taxolearn.features.tables import CellError, TableFeatures
 from taxolearn.raw_files import Source
 from taxolearn.readers.arff import read_arff
 from taxolearn.readers.labelled import LabelledData
@@ -22,15 +33,18 @@ from taxolearn.readers.tables import CHUNK_ROWS, Chunk, read_chunks
 
 __all__ = [
     "FORMATS",
+    "LEVELS",
     "LINES",
     "MATRICES",
     "TABLES",
     "Batch",
+    "Columns",
     "DataFile",
     "FileFormat",
     "Schema",
+    "check_cells",
+    "empty_texts",
     "format_of",
-    "labels_like",
     "read_batches",
     "read_matrix",
     "read_whole",
@@ -38,7 +52,11 @@ __all__ = [
     "tidy_path",
 ]
 
+LEVELS = "\x1f"  # between the levels of several columns, until a separator is chosen
+
 _GROUP = "data file"
+_TEXTS = "features of texts"
+_USUAL = TableFeatures()
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 
 
@@ -145,6 +163,73 @@ class Schema:
                 BAD_MODEL,
             ) from None
         return schema
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table to learn from, and what becomes of texts."""
+
+    text: list[str] = column_option("--text", "column of texts; may be repeated")
+    numeric: list[str] = column_option("--numeric", "column of numbers; may be repeated")
+    categorical: list[str] = column_option("--categorical", "column of values such as countries; may be repeated")
+    label: list[str] = column_option(
+        "--label", "column of the classes; repeated, those of the levels of a path, from the top down"
+    )
+    words: tuple[int, int] | str | None = option(
+        "--words",
+        type=lengths,
+        default=_USUAL.words,
+        metavar="A-B",
+        group=_TEXTS,
+        help="count sequences of A to B words; none for no words (default: 1-2 if texts are short, else 1-1)",
+    )
+    characters: tuple[int, int] | str | None = option(
+        "--characters",
+        type=lengths,
+        default=_USUAL.characters,
+        metavar="A-B",
+        group=_TEXTS,
+        help="count sequences of A to B characters within words; none for none (default: 3-5 if texts are short, else "
+        "none)",
+    )
+    max_features: int | None = option(
+        "--max-features",
+        type=positive,
+        metavar="N",
+        group=_TEXTS,
+        help="keep the N most frequent sequences of words, and of characters (default: all)",
+    )
+
+    def schema(self, kind: str) -> Schema:
+        """Where features and labels are in a file of this format."""
+        inputs = [*self.text, *self.numeric, *self.categorical]
+        if kind not in TABLES:
+            if inputs or self.label:
+                raise CommandError(
+                    f"--text, --numeric, --categorical and --label are for tables; {kind} files say themselves", USAGE
+                )
+            return Schema([], [], [], [], None, 0)
+        if not self.label:
+            raise CommandError("--label is needed: the column with the class, or one for each level", USAGE)
+        if not inputs:
+            raise CommandError("give columns to learn from: --text, --numeric or --categorical COLUMN", USAGE)
+        both = sorted(set(inputs) & set(self.label))
+        if both:
+            raise CommandError(f"the column {both[0]!r} is both a label and an input", USAGE)
+        text, numeric, categorical = (list(dict.fromkeys(each)) for each in (self.text, self.numeric, self.categorical))
+        return Schema(text, numeric, categorical, self.label, LEVELS if len(self.label) > 1 else None, None)
+
+    def features(self, schema: Schema, n_threads: int | None) -> TableFeatures:
+        """The step that makes a matrix of a table."""
+        return TableFeatures(
+            schema.text or None,
+            schema.numeric or None,
+            schema.categorical or None,
+            words=self.words,
+            characters=self.characters,
+            max_features=self.max_features,
+            n_threads=n_threads,
+        )
 
 
 @dataclass(frozen=True)
@@ -339,17 +424,20 @@ def read_whole(data: DataFile, schema: Schema, *, allow_unlabelled: bool = False
     return Batch(X, labels, {}, [line for batch in batches for line in batch.lines])
 
 
-def labels_like(classes: Any, batch: Batch, path: str) -> Any:
-    """Convert the labels of a batch to the type of a model's classes."""
-    labels = batch.labels
-    if classes.dtype.kind == "U":
-        return labels if labels.dtype.kind == "U" else labels.astype(str)
-    if labels.dtype.kind != "U":
-        return labels
-    for line, label in zip(batch.lines, labels.tolist(), strict=True):
-        if not label.lstrip("-").isdecimal():
-            raise CommandError(f"{path}, line {line}: the label is {label!r}, expected a number as in training")
-    return labels.astype(np.int64)
+def empty_texts(batch: Batch, text: list[str]) -> list[str]:
+    """A note on rows whose texts are all empty, if there are any."""
+    if not text:
+        return []
+    columns = [batch.X[name] for name in text]
+    empty = sum(all(value is None or not str(value).strip() for value in row) for row in zip(*columns, strict=True))
+    return [f"{empty:,} of {len(batch):,} rows have no text"] if empty else []
+
+
+def check_cells(batch: Batch, schema: Schema, path: str) -> None:
+    """Find what cannot be read before learning begins, also in rows that are held out."""
+    if schema.numeric or schema.categorical:
+        with reading(path, batch.lines):
+            TableFeatures(None, schema.numeric or None, schema.categorical or None, min_df=1).fit(batch.X)
 
 
 def tidy_path(label: str, separator: str | None) -> str:

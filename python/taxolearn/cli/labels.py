@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taxolearn import Taxonomy
-from taxolearn.cli.inputs import Batch, reading, tidy_path
+from taxolearn.cli.inputs import LEVELS, Batch, reading, tidy_path
 from taxolearn.cli.main import BAD_DATA, USAGE, CommandError, option
 from taxolearn.taxonomy.files import FORMATS as TAXONOMY_FORMATS
 
-__all__ = ["INNER_LABELS", "LEVELS", "LabelOptions", "Labels", "read_labels"]
+__all__ = ["INNER_LABELS", "LabelOptions", "Labels", "labels_like", "read_labels", "used_rows"]
 
 INNER_LABELS = ("below", "own")
-LEVELS = "\x1f"  # between the levels of several columns, until a separator is chosen
 
 _GROUP = "tree of classes"
 _SEPARATORS = ("/", "->", ">", "::", "|", ".")  # that are looked for
@@ -142,6 +142,45 @@ def read_labels(options: LabelOptions, batch: Batch, path: str, n_columns: int) 
             "row; is it the right column?"
         )
     return _in_tree(options, batch, path, names, taxonomy, separator, notes)
+
+
+def used_rows(labels: Labels, model: str, inner_models: Sequence[str]) -> tuple[NDArray[np.intp], list[str]]:
+    """The rows that the model learns from, and notes on the others; ``inner_models`` also use those at inner nodes."""
+    below, notes = labels.leaves_below, []
+    unknown = 0
+    if labels.taxonomy is not None:
+        unknown = int(((below == labels.taxonomy.n_classes) & (below > 1)).sum())
+    inner = int((below > 1).sum()) - unknown
+    uses_inner = model in inner_models
+    if inner:
+        what = (
+            "each is taken for one of the classes below it (--inner-labels own makes them classes)"
+            if uses_inner
+            else f"--model {model} leaves them out ({', '.join(inner_models)} take each for one of the classes "
+            "below it, --inner-labels own makes them classes)"
+        )
+        notes.append(f"{inner:,} rows end at an inner node of the tree: {what}")
+    if unknown:
+        notes.append(
+            f"{unknown:,} rows have the root of the tree for a label, which says nothing: they have no influence"
+        )
+    is_used = (below > 0) if uses_inner else below == 1
+    if not is_used.any():
+        raise CommandError("no row has a class for a label, so there is nothing to learn from; see --inner-labels")
+    return np.flatnonzero(is_used), notes
+
+
+def labels_like(classes: Any, batch: Batch, path: str) -> Any:
+    """Convert the labels of a batch to the type of a model's classes."""
+    labels = batch.labels
+    if classes.dtype.kind == "U":
+        return labels if labels.dtype.kind == "U" else labels.astype(str)
+    if labels.dtype.kind != "U":
+        return labels
+    for line, label in zip(batch.lines, labels.tolist(), strict=True):
+        if not label.lstrip("-").isdecimal():
+            raise CommandError(f"{path}, line {line}: the label is {label!r}, expected a number as in training")
+    return labels.astype(np.int64)
 
 
 def _in_tree(

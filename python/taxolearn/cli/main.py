@@ -53,6 +53,7 @@ __all__ = [
     "output_option",
     "positive",
     "seed_option",
+    "share",
     "size_text",
     "threads_option",
     "whole_number",
@@ -307,10 +308,12 @@ def character(text: str) -> str:
     return text
 
 
-def lengths(text: str) -> tuple[int, int] | None:
-    """Two lengths like 3-5, one like 2, or "none"."""
+def lengths(text: str) -> tuple[int, int] | str | None:
+    """Two lengths like 3-5, one like 2, "auto", or "none"."""
     if text == "none":
         return None
+    if text == "auto":
+        return text
     first, _, last = text.partition("-")
     try:
         low, high = int(first), int(last or first)
@@ -342,6 +345,14 @@ def fraction(text: str) -> float:
     value: float = _number(float, text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text}")
+    return value
+
+
+def share(text: str) -> float:
+    """A number from 0 to below 1."""
+    value: float = _number(float, text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"must be a share such as 0.1, from 0 to below 1, got {text}")
     return value
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from taxolearn.cli.inputs import LINES, Batch, DataFile, Schema, labels_like, read_batches, reading
+from taxolearn.cli.inputs import LINES, Batch, DataFile, Schema, read_batches, reading
+from taxolearn.cli.labels import labels_like
 from taxolearn.cli.main import (
     USAGE,
     Command,

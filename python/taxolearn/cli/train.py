@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
+import re
 import time
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,42 +14,61 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-import taxolearn
-from taxolearn.cli.classifiers import (
-    USES_INNER_LABELS,
-    ModelOptions,
-    chosen_model,
-    fit,
-    fit_again,
-    make_classifier,
+from taxolearn import (
+    CrossValidation,
+    KernelLogisticClassifier,
+    NaiveBayesClassifier,
+    PoolClassifier,
+    Taxonomy,
+    TopDownClassifier,
+    save,
 )
-from taxolearn.cli.inputs import TABLES, Batch, DataFile, Schema, read_whole, reading
-from taxolearn.cli.labels import LEVELS, LabelOptions, Labels, read_labels
+from taxolearn.cli.inputs import Batch, Columns, DataFile, Schema, check_cells, empty_texts, read_whole, reading
+from taxolearn.cli.labels import LabelOptions, Labels, read_labels, used_rows
 from taxolearn.cli.main import (
     USAGE,
     Command,
     CommandError,
     Page,
+    above_zero,
     check_output,
-    column_option,
     figure,
     json_option,
-    lengths,
     option,
     options_of,
     output_option,
     positive,
+    seed_option,
+    share,
     size_text,
+    threads_option,
+    whole_number,
     writing,
 )
 from taxolearn.features.tables import TableFeatures
-from taxolearn.files.models import DTYPES
+from taxolearn.files.save_and_load import DTYPES
+from taxolearn.kernels.argument import kernel_names, start_kernel
 from taxolearn.readers.tables import CHUNK_ROWS
 from taxolearn.report.scores import RunningScores
+from taxolearn.tuning.cross_validation import held_out_rows
 
-__all__ = ["COMMAND", "TrainOptions", "held_out_rows", "run"]
+__all__ = ["COMMAND", "ModelOptions", "TrainOptions", "run"]
 
-_FEATURES = TableFeatures()
+_LOGISTIC = ("softmax", "independent")
+_MODELS = ("pool", *_LOGISTIC, "top-down", "naive-bayes")
+_USES_INNER_LABELS = ("pool", "softmax", "top-down")  # others learn from rows with one class only
+
+_WORK = 4_000_000  # rows times classes that hyperparameters are learned on
+_LEAST_ROWS = 2_000
+_LONG = 1_000_000  # rows times classes from which on an evaluation takes long
+_USUAL = CrossValidation()
+_FEW_FOLDS, _FEW_EVALUATIONS = 3, 10  # where each takes long
+_TOL = 1e-5  # of the logistic models
+
+_MODEL = "model"
+_LEARNING = "learning of hyperparameters, by cross-validation"
+_OF_LOGISTIC = "; with softmax and independent only"
+
 _HELD_OUT = 0.1  # share of the rows
 _FEW = 100  # rows, below which none are held out unasked
 _SCORES = (  # of rows held out that are stored with the model
@@ -60,23 +81,76 @@ _SCORES = (  # of rows held out that are stored with the model
     "baseline_log_loss",
 )
 
-_TEXTS = "features of texts"
+
+# -- Options ----------------------------------------------------------------------------------------------------------
 
 
-def _lengths_or_auto(text: str) -> tuple[int, int] | str | None:
-    """Two lengths as in ``lengths``, or "auto"."""
-    return text if text == "auto" else lengths(text)
+@dataclass(frozen=True)
+class ModelOptions:
+    """What the user says about the model. None stands for what suits the model and the data."""
 
-
-def _share(text: str) -> float:
-    """A number from 0 to below 1."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"must be a share such as 0.1, from 0 to below 1, got {text}")
-    return value
+    model: str | None = option(
+        "--model",
+        choices=_MODELS,
+        group=_MODEL,
+        help="a pool of several classifiers, or one of them (default: pool; softmax, if an option is given that only "
+        "softmax and independent take)",
+    )
+    kernel: str | None = option(
+        "--kernel",
+        choices=kernel_names(),
+        group=_MODEL,
+        help=f"how rows are compared; linear is right for texts (default: {kernel_names()[0]}{_OF_LOGISTIC})",
+    )
+    variance: float | None = option(
+        "--variance",
+        type=above_zero,
+        metavar="V",
+        group=_MODEL,
+        help="learn no hyperparameters: give the kernel this variance, and take its other parameters from the data"
+        + _OF_LOGISTIC,
+    )
+    tol: float | None = option(
+        "--tol",
+        type=above_zero,
+        metavar="G",
+        group=_MODEL,
+        help=f"certified relative gap at which a fit stops (default: 1e-4; of softmax and independent {_TOL:g})",
+    )
+    folds: int | None = option(
+        "--folds",
+        type=whole_number(2),
+        metavar="Q",
+        group=_LEARNING,
+        help=f"number of folds (default: {_FEW_FOLDS}; of softmax and independent {_USUAL.folds}, or "
+        f"{_FEW_FOLDS} where that would take long)",
+    )
+    time_limit: float | None = option(
+        "--time-limit", type=above_zero, metavar="S", group=_LEARNING, help="stop learning after about S seconds"
+    )
+    samples: int | None = option(
+        "--samples",
+        type=positive,
+        metavar="N",
+        group=_LEARNING,
+        help=f"number of rows to learn from (default: all, or as many as take minutes{_OF_LOGISTIC})",
+    )
+    evaluations: int | None = option(
+        "--evaluations",
+        type=positive,
+        metavar="N",
+        group=_LEARNING,
+        help="most evaluations of the cross-validated log loss "
+        f"(default: {_USUAL.max_evaluations}, or {_FEW_EVALUATIONS} where each takes long{_OF_LOGISTIC})",
+    )
+    checkpoint: str | None = option(
+        "--checkpoint",
+        metavar="FILE",
+        group=_LEARNING,
+        help="keep the state of learning here, to continue if killed" + _OF_LOGISTIC,
+    )
+    seed: int = seed_option("seed of the rows held out, of folds and samples")
+    threads: int | None = threads_option()
 
 
 @dataclass(frozen=True)
@@ -85,41 +159,12 @@ class TrainOptions:
 
     data: DataFile = options_of(DataFile)
     output: str = output_option("MODEL", "model file to write")
-    text: list[str] = column_option("--text", "column of texts; may be repeated")
-    numeric: list[str] = column_option("--numeric", "column of numbers; may be repeated")
-    categorical: list[str] = column_option("--categorical", "column of values such as countries; may be repeated")
-    label: list[str] = column_option(
-        "--label", "column of the classes; repeated, those of the levels of a path, from the top down"
-    )
+    columns: Columns = options_of(Columns)
     tree: LabelOptions = options_of(LabelOptions)
-    words: tuple[int, int] | str | None = option(
-        "--words",
-        type=_lengths_or_auto,
-        default=_FEATURES.words,
-        metavar="A-B",
-        group=_TEXTS,
-        help="count sequences of A to B words; none for no words (default: 1-2 if texts are short, else 1-1)",
-    )
-    characters: tuple[int, int] | str | None = option(
-        "--characters",
-        type=_lengths_or_auto,
-        default=_FEATURES.characters,
-        metavar="A-B",
-        group=_TEXTS,
-        help="count sequences of A to B characters within words; none for none (default: 3-5 if texts are short, else "
-        "none)",
-    )
-    max_features: int | None = option(
-        "--max-features",
-        type=positive,
-        metavar="N",
-        group=_TEXTS,
-        help="keep the N most frequent sequences of words, and of characters (default: all)",
-    )
     classifier: ModelOptions = options_of(ModelOptions)
     hold_out: float | None = option(
         "--hold-out",
-        type=_share,
+        type=share,
         metavar="SHARE",
         help="share of the rows to score the model on, before it is fitted to all of them; 0 for none "
         f"(default: {_HELD_OUT}, or 0 with fewer than {_FEW} rows)",
@@ -133,32 +178,63 @@ class TrainOptions:
     json: bool = json_option()
 
 
+# Options that some models do not take, and the models that do.
+_TAKEN_BY = {
+    "kernel": _LOGISTIC,
+    "variance": _LOGISTIC,
+    "samples": _LOGISTIC,
+    "evaluations": _LOGISTIC,
+    "checkpoint": _LOGISTIC,
+    "tol": ("pool", *_LOGISTIC, "top-down"),
+    "folds": ("pool", *_LOGISTIC, "top-down"),
+    "time_limit": ("pool", *_LOGISTIC, "top-down"),
+}
+
+
+def _chosen_model(options: ModelOptions) -> str:
+    """The model that is meant; an error for options that it does not take."""
+    given = [name for name in _TAKEN_BY if getattr(options, name) is not None]
+    model = options.model
+    if model is None:
+        model = _LOGISTIC[0] if any(_TAKEN_BY[name] == _LOGISTIC for name in given) else _MODELS[0]
+    for name in given:
+        takers = _TAKEN_BY[name]
+        if model not in takers:
+            flag = "--" + name.replace("_", "-")
+            known = " or ".join(takers)
+            raise CommandError(f"{flag} is for --model {known}, not {model}; leave one of them out", USAGE)
+    return model
+
+
+# -- From reading to saving -------------------------------------------------------------------------------------------
+
+
 def run(options: TrainOptions) -> None:
     """Read, learn, score, fit, save, and say how it went."""
     begin = time.perf_counter()
     page = Page(options.json)
     path = options.data.path
     check_output(options.output, path, options.tree.taxonomy or "")
-    model = chosen_model(options.classifier)
-    schema = _schema(options, options.data.kind, model)
+    model = _chosen_model(options.classifier)
+    schema = options.columns.schema(options.data.kind)
+    if model == "naive-bayes" and schema.numeric:
+        raise CommandError(
+            "--model naive-bayes counts words, so it takes no --numeric columns; choose another --model", USAGE
+        )
     with page.stage(f"Reading {path}"):
         everything = read_whole(options.data, schema, allow_unlabelled=True)
-        labels = read_labels(options.tree, everything, path, len(options.label))
+        labels = read_labels(options.tree, everything, path, len(schema.label))
     if model == "top-down" and labels.taxonomy is None:
         raise CommandError(
             f"--model top-down needs a tree, and the labels of {path} are no paths; give --taxonomy FILE, --separator "
             "S, a --label for each level, or choose another --model",
             USAGE,
         )
-    remarks = list(labels.notes)
-    used, about_rows = _used_rows(labels, model)
-    remarks += about_rows
+    used, about_rows = used_rows(labels, model, _USES_INNER_LABELS)
     batch = replace(everything, labels=labels.names).take(used)
-    remarks += _empty_texts(batch, options.text)
-    _check_cells(batch, schema, path)
+    check_cells(batch, schema, path)
     schema = replace(schema, separator=labels.separator, n_features=None if schema.is_table else batch.X.shape[1])
     split, about_split = _split(options, batch, labels.leaves_below[used] == 1)
-    remarks += about_split
     training = _Training(options, model, labels, schema, page)
     held_out = None
     if split is None:
@@ -166,8 +242,9 @@ def run(options: TrainOptions) -> None:
     else:
         held_out = training.scores(batch.take(np.flatnonzero(~split)), batch.take(np.flatnonzero(split)))
         fitted = training.again(batch)
-    # Of remarks that differ in figures only, those of the last fit count.
-    remarks = list({remark.partition(" (")[0]: remark for remark in [*remarks, *training.remarks]}.values())
+    remarks = [*labels.notes, *about_rows, *empty_texts(batch, schema.text), *about_split, *training.remarks]
+    # Of those that differ in figures only, that of the last fit counts.
+    remarks = list({remark.partition(" (")[0]: remark for remark in remarks}.values())
     figures = {
         "classifier": model,
         "rows": len(batch),
@@ -180,7 +257,7 @@ def run(options: TrainOptions) -> None:
     known = {name: value for name, value in figures.items() if value is not None and name != "experts"}  # it has them
     report = {"input": schema.to_json(), "training": {"data": Path(path).name, **known, "remarks": remarks}}
     with writing(options.output):
-        taxolearn.save(fitted, options.output, dtype=options.dtype, report=report)
+        save(fitted, options.output, dtype=options.dtype, report=report)
     figures["size_bytes"] = Path(options.output).stat().st_size
     page.result(
         {"model": options.output, **figures, "remarks": remarks},
@@ -190,124 +267,20 @@ def run(options: TrainOptions) -> None:
     )
 
 
-def _schema(options: TrainOptions, kind: str, model: str) -> Schema:
-    inputs = [*options.text, *options.numeric, *options.categorical]
-    if kind not in TABLES:
-        if inputs or options.label:
-            raise CommandError(
-                f"--text, --numeric, --categorical and --label are for tables; {kind} files say themselves", USAGE
-            )
-        return Schema([], [], [], [], None, 0)
-    if not options.label:
-        raise CommandError("--label is needed: the column with the class, or one for each level", USAGE)
-    if not inputs:
-        raise CommandError("give columns to learn from: --text, --numeric or --categorical COLUMN", USAGE)
-    both = sorted(set(inputs) & set(options.label))
-    if both:
-        raise CommandError(f"the column {both[0]!r} is both a label and an input", USAGE)
-    if model == "naive-bayes" and options.numeric:
-        raise CommandError(
-            "--model naive-bayes counts words, so it takes no --numeric columns; choose another --model", USAGE
-        )
-    text, numeric, categorical = (
-        list(dict.fromkeys(each)) for each in (options.text, options.numeric, options.categorical)
-    )
-    return Schema(text, numeric, categorical, options.label, LEVELS if len(options.label) > 1 else None, None)
-
-
-def _used_rows(labels: Labels, model: str) -> tuple[NDArray[np.intp], list[str]]:
-    """The rows that the model learns from, and notes on the others."""
-    below, notes = labels.leaves_below, []
-    unknown = 0
-    if labels.taxonomy is not None:
-        unknown = int(((below == labels.taxonomy.n_classes) & (below > 1)).sum())
-    inner = int((below > 1).sum()) - unknown
-    uses_inner = model in USES_INNER_LABELS
-    if inner:
-        what = (
-            "each is taken for one of the classes below it (--inner-labels own makes them classes)"
-            if uses_inner
-            else f"--model {model} leaves them out ({' and '.join(USES_INNER_LABELS)} take each for one of the classes "
-            "below it, --inner-labels own makes them classes)"
-        )
-        notes.append(f"{inner:,} rows end at an inner node of the tree: {what}")
-    if unknown:
-        notes.append(
-            f"{unknown:,} rows have the root of the tree for a label, which says nothing: they have no influence"
-        )
-    is_used = (below > 0) if uses_inner else below == 1
-    if not is_used.any():
-        raise CommandError("no row has a class for a label, so there is nothing to learn from; see --inner-labels")
-    return np.flatnonzero(is_used), notes
-
-
-def _empty_texts(batch: Batch, text: list[str]) -> list[str]:
-    if not text:
-        return []
-    columns = [batch.X[name] for name in text]
-    empty = sum(all(value is None or not str(value).strip() for value in row) for row in zip(*columns, strict=True))
-    return [f"{empty:,} of {len(batch):,} rows have no text"] if empty else []
-
-
-def _check_cells(batch: Batch, schema: Schema, path: str) -> None:
-    """Find what cannot be read before learning begins, also in rows that are held out."""
-    if schema.numeric or schema.categorical:
-        with reading(path, batch.lines):
-            TableFeatures(None, schema.numeric or None, schema.categorical or None, min_df=1).fit(batch.X)
-
-
-# -- Rows held out ----------------------------------------------------------------------------------------------------
-
-
 def _split(
     options: TrainOptions, batch: Batch, is_certain: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_] | None, list[str]]:
     """Which rows are held out, None for none, and a note if that is not what the user expects."""
-    share = options.hold_out
-    if share is None:
-        if len(batch) < _FEW:
-            why = f"no rows were held out to score the model, since there are fewer than {_FEW}"
-            return None, [f"{why}; evaluate it on other rows, or give --hold-out 0.2"]
-        share = _HELD_OUT
-    if share == 0:
+    wanted = options.hold_out
+    if wanted is None and len(batch) < _FEW:
+        why = f"no rows were held out to score the model, since there are fewer than {_FEW}"
+        return None, [f"{why}; evaluate it on other rows, or give --hold-out 0.2"]
+    if wanted == 0:
         return None, []
-    out = held_out_rows(batch.labels, share, options.classifier.seed, is_certain)
+    out = held_out_rows(batch.labels, _HELD_OUT if wanted is None else wanted, options.classifier.seed, is_certain)
     if not out.any():
         return None, ["no rows were held out to score the model, since no class has rows to spare"]
     return out, []
-
-
-def held_out_rows(
-    labels: NDArray[Any], share: float, seed: int, is_certain: NDArray[np.bool_] | None = None
-) -> NDArray[np.bool_]:
-    """Choose rows at random, from every class about the same share, but never all of its rows.
-
-    Parameters
-    ----------
-    labels : ndarray
-        Of all rows.
-    share : float
-        Below 1.
-    seed : int
-        The same rows for the same seed.
-    is_certain : ndarray of bool, optional
-        Rows with one class, which alone are held out; by default all.
-    """
-    random = np.random.default_rng(seed)
-    numbers = np.unique(labels, return_inverse=True)[1].ravel()
-    counts = np.bincount(numbers)
-    may = counts[numbers] > 1
-    if is_certain is not None:
-        may &= is_certain
-    order = random.permutation(np.flatnonzero(may))
-    order = order[np.argsort(random.permutation(len(counts))[numbers[order]], kind="stable")]
-    # Every so-manieth row in the order of classes: their shares differ by less than a row.
-    passed = np.floor(np.arange(len(order) + 1) * share + random.random())
-    out = np.zeros(len(labels), dtype=bool)
-    out[order[np.diff(passed) > 0]] = True
-    for number in np.flatnonzero(np.bincount(numbers[out], minlength=len(counts)) == counts):
-        out[np.flatnonzero(out & (numbers == number))[:1]] = False
-    return out
 
 
 class _Training:
@@ -347,36 +320,35 @@ class _Training:
             X = self._transformed(batch)
         else:
             X = self._features.transform(batch.X)
-        self._page.say(f"Fitting the model to all {len(batch):,} rows")
-        begin = time.perf_counter()
-        self._classifier, remarks = fit_again(self._classifier, X, batch.labels, self._options.data.path)
-        self.remarks += remarks
-        self.fit_seconds += time.perf_counter() - begin
+        self._fit(f"Fitting the model to all {len(batch):,} rows", lambda: self._classifier.refit(X, batch.labels))
         return self._pipeline()
 
     def _learn(self, X: Any, batch: Batch, what: str) -> None:
-        options, path, labels = self._options.classifier, self._options.data.path, self._labels
+        options, labels = self._options.classifier, self._labels
+
+        def fit() -> None:
+            self._classifier = _make_classifier(options, self._model, labels.taxonomy, X, labels.n_classes)
+            self._classifier.fit(X, batch.labels)
+
+        self._fit(what, fit)
+
+    def _fit(self, what: str, fit: Callable[[], Any]) -> None:
+        """Say what is done, do it, and keep its time and what there is to say about it."""
         self._page.say(what)
         begin = time.perf_counter()
-        with reading(path):
-            self._classifier = make_classifier(options, self._model, labels.taxonomy, X, labels.n_classes)
-        self.remarks += fit(self._classifier, X, batch.labels, path)
+        with warnings.catch_warnings(record=True) as caught, reading(self._options.data.path):
+            warnings.simplefilter("always", UserWarning)
+            fit()
+        self.remarks += [_plain(str(each.message)) for each in caught if issubclass(each.category, UserWarning)]
+        self.remarks += _notes_on_fit(self._classifier)
         self.fit_seconds += time.perf_counter() - begin
 
     def _transformed(self, batch: Batch) -> Any:
-        options, schema = self._options, self._schema
+        options = self._options
         begin = time.perf_counter()
         X = batch.X
-        if schema.is_table:
-            self._features = TableFeatures(
-                schema.text or None,
-                schema.numeric or None,
-                schema.categorical or None,
-                words=options.words,
-                characters=options.characters,
-                max_features=options.max_features,
-                n_threads=options.classifier.threads,
-            )
+        if self._schema.is_table:
+            self._features = options.columns.features(self._schema, options.classifier.threads)
             with self._page.stage("Computing features"), reading(options.data.path, batch.lines):
                 X = self._features.fit_transform(X)
         self.n_features = int(X.shape[1])
@@ -388,7 +360,80 @@ class _Training:
         return Pipeline([*steps, ("classifier", self._classifier)])
 
 
+def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | None, X: Any, n_classes: int) -> Any:
+    """The classifier, not yet fitted."""
+    common: dict[str, Any] = {"taxonomy": taxonomy, "n_threads": options.threads, "random_state": options.seed}
+    if model == "naive-bayes":
+        return NaiveBayesClassifier(**common)
+    if options.tol is not None:
+        common["tol"] = options.tol
+    if model == "pool":
+        if options.folds is not None:
+            common["folds"] = options.folds
+        return PoolClassifier(time_limit=options.time_limit, **common)
+    if model == "top-down":
+        learning = CrossValidation(options.folds or _FEW_FOLDS, time_limit=options.time_limit)
+        return TopDownClassifier(tuning=learning, **common)
+    kernel: Any = options.kernel or kernel_names()[0]
+    if options.variance is not None:
+        kernel = replace(start_kernel(kernel, X), variance=options.variance)  # type: ignore[type-var]
+    tuning = None if options.variance is not None else _tuning(options, X.shape[0], n_classes)
+    return KernelLogisticClassifier(kernel, loss=model, tuning=tuning, **{"tol": _TOL} | common)
+
+
+def _tuning(options: ModelOptions, n_rows: int, n_classes: int) -> CrossValidation:
+    samples = options.samples
+    if samples is None:
+        most = max(_WORK // max(n_classes, 1), _LEAST_ROWS)
+        samples = most if most < n_rows else None
+    is_long = min(samples or n_rows, n_rows) * n_classes >= _LONG
+    return CrossValidation(
+        options.folds or (_FEW_FOLDS if is_long else _USUAL.folds),
+        subset=samples,
+        max_evaluations=options.evaluations or (_FEW_EVALUATIONS if is_long else _USUAL.max_evaluations),
+        time_limit=options.time_limit,
+        checkpoint=options.checkpoint,
+    )
+
+
 # -- What is said about it --------------------------------------------------------------------------------------------
+
+
+_EARLY = "the search for hyperparameters stopped early to save time"
+
+
+def _notes_on_fit(classifier: Any) -> list[str]:
+    """What is to be said about a fitted classifier."""
+    remarks = []
+    if isinstance(classifier, PoolClassifier) and not classifier.experts_:
+        remarks.append(
+            "the columns tell nothing about the classes that could not be chance, so every answer is the shares of the "
+            "classes"
+        )
+    if isinstance(classifier, PoolClassifier) and classifier.skipped_:
+        skipped = ", ".join(classifier.skipped_)
+        remarks.append(f"there was no time to try {skipped}: a larger --time-limit may gain a little")
+    learned = getattr(classifier, "cv_result_", None)
+    if learned is not None and learned.best is None:
+        remarks.append("there was no time to learn, so hyperparameters have their start values")
+    elif learned is not None and learned.status in ("time_limit", "interrupted"):
+        remarks.append(f"{_EARLY}: a longer search may gain a little")
+    return remarks
+
+
+def _plain(message: str) -> str:
+    """What a warning of the package means to somebody at the command line."""
+    if message.startswith("Learning hyperparameters: stopped"):
+        return f"{_EARLY}: a longer search may gain a little (--evaluations)"
+    if message.startswith("Learning hyperparameters: the start values"):
+        return "no hyperparameters could be learned, so they have their start values; do the inputs tell anything?"
+    if message.startswith("Expectation maximization stopped"):
+        return "rows at inner nodes could be told apart a little further, had there been more rounds"
+    if "max_iter" in message:
+        gap = re.search(r"certified relative gap ([\d.e+-]+)", message)
+        reached = f" (certified relative gap {gap[1]})" if gap else ""
+        return f"the fit stopped before it had the accuracy that was asked for{reached}; a larger --tol asks for less"
+    return message.replace('choose labels="own"', "choose --inner-labels own")
 
 
 def _figures(classifier: Any, n_features: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from taxolearn.estimators.explain import NodeExplanation
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, PoolRow, PoolTable
-from taxolearn.estimators.pool_weights import PoolResult, fit_pool_weights, fit_temperature
+from taxolearn.estimators.pooling.weights import PoolResult, fit_pool_weights, fit_temperature
 from taxolearn.estimators.prune import prune
 from taxolearn.estimators.top_down import TopDownClassifier
 

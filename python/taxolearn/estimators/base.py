@@ -1,5 +1,6 @@
 """What all classifiers here share: parameters, probabilities of nodes, decisions, explanations, accuracy."""
 
+import copy
 from abc import abstractmethod
 from typing import Any
 
@@ -38,6 +39,35 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
     def _expand(self, name: str, value: Any) -> Any:
         """The value that an argument given by its short name stands for."""
         return value
+
+    def _learned_arguments(self) -> dict[str, Any]:
+        """Arguments by which ``fit`` takes what this fitted model has learned, instead of learning it."""
+        return {}
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit to other rows, such as all of them, and keep all that was learned and chosen.
+
+        Hyperparameters, temperatures and what tells how they were found stay those of ``fit``, so this takes one fit.
+        If it fails, the model is what it was.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``. Classes and features may be others, unless hyperparameters belong to single ones of them.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        again = copy.copy(self).set_params(**self._learned_arguments())
+        again.fit(X, y, sample_weight)
+        self._adopt(again)
+        return self
+
+    def _adopt(self, again: Any) -> None:
+        """Become the model that ``refit`` has fitted; arguments stay."""
+        self.__dict__ = vars(again) | self.get_params(deep=False)
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters of the model; those of its parts as ``kernel__variance`` or ``tuning__folds``.

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.special import logsumexp, softmax
 
 from taxolearn.blocks import Blocks
-from taxolearn.taxonomy.lookup import Name
+from taxolearn.taxonomy.nodes import Name
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_number
 

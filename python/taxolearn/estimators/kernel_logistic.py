@@ -323,7 +323,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
     def tuned(self, X: Any, y: Any, sample_weight: Any = None, folds: Any = None) -> "KernelLogisticClassifier":
         """Learn the hyperparameters only: an unfitted copy that has them as its arguments, and ``tuning=None``.
 
-        With ``tuning=None`` to begin with, there is nothing to learn.
+        With ``tuning=None`` to begin with, there is nothing to learn. Ctrl-C ends it without a result.
 
         Parameters
         ----------
@@ -333,6 +333,21 @@ class KernelLogisticClassifier(TaxonomyClassifier):
             In place of those of ``tuning``.
         """
         return tune(self, X, y, sample_weight, folds)[0]
+
+    def _learned_arguments(self) -> dict[str, Any]:
+        return _as_arguments(self, self.hyperparameters_)
+
+    def _adopt(self, again: Any) -> None:
+        known, now = self.hyperparameters_, again.hyperparameters_
+        is_same = known.loadings is None or np.array_equal(self.classes_, again.classes_)
+        if not is_same or list(known.variances) != list(now.variances):
+            raise ValueError(
+                "refit: y has other classes, and variances or loadings were learned that belong to single classes; "
+                "learn those of the new ones with fit"
+            )
+        learned = {name: getattr(self, name, None) for name in ("cv_result_", "_learned")}
+        super()._adopt(again)
+        self.__dict__.update(learned)
 
     @property
     def coupling_(self) -> ClassFactors:
@@ -400,24 +415,34 @@ def tune(
     X, y = check_inputs(scratch, X, labelled, reset=True, blocks=True)
     targets = label_targets(y, model.taxonomy, labels.inner) if targets is None else targets
     found = learn_hyperparameters(scratch, tuning, X, targets, sample_weight, earlier=None, verbose=int(model.verbose))
+    if found.result.status == "interrupted":  # learning is a part of something else here, which ends as a whole
+        raise KeyboardInterrupt
     return with_hyperparameters(model, found.hyperparameters), found.result
 
 
 def with_hyperparameters(model: KernelLogisticClassifier, table: Hyperparameters) -> KernelLogisticClassifier:
     """An unfitted copy that has these hyperparameters as its arguments, and ``tuning=None``."""
-    if table.loadings is not None:
-        raise ValueError("tuned cannot hand on what a LearnedCoupling has learned; fit the model instead")
-    out: KernelLogisticClassifier = clone(model)
-    out.set_params(
-        kernel=table.kernels or table.kernel,
-        intercept_variance=table.intercept_variance,
-        temperature=table.temperature,
-        tuning=None,
-    )
-    if table.variances:
-        coupling = as_coupling(model.coupling, model.taxonomy)
-        out.coupling = with_params(coupling, {"variances": np.array(list(table.variances.values()))}, "coupling")
+    out: KernelLogisticClassifier = clone(model).set_params(**_as_arguments(model, table))
     return out
+
+
+def _as_arguments(model: KernelLogisticClassifier, table: Hyperparameters) -> dict[str, Any]:
+    """The arguments by which a model has these hyperparameters."""
+    arguments = {
+        "kernel": table.kernels or table.kernel,
+        "intercept_variance": table.intercept_variance,
+        "temperature": table.temperature,
+        "tuning": None,
+    }
+    coupling: Any = as_coupling(model.coupling, model.taxonomy)
+    variances = {"variances": np.array(list(table.variances.values()))} if table.variances else {}
+    if table.loadings is not None:
+        base = None if coupling.base is None else as_coupling(coupling.base, model.taxonomy)
+        parts = {"B": table.loadings, "base": base if base is None else with_params(base, variances, "base")}
+        arguments["coupling"] = with_params(coupling, parts, "coupling")
+    elif variances:
+        arguments["coupling"] = with_params(coupling, variances, "coupling")
+    return arguments
 
 
 def set_class_functions(model: Any, functions: ClassFunctions) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_rows
-from taxolearn.estimators.pool_weights import PoolObjective, fit_temperature
+from taxolearn.estimators.pooling.weights import PoolObjective, fit_temperature
 from taxolearn.targets import Targets, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import make_folds
@@ -157,6 +157,9 @@ class NaiveBayesClassifier(TaxonomyClassifier):
         smoothing, temperature = copy._choose(X, numbers, targets.n_classes, weights, folds)
         tuned: NaiveBayesClassifier = clone(self).set_params(smoothing=smoothing, temperature=temperature)
         return tuned
+
+    def _learned_arguments(self) -> dict[str, Any]:
+        return {"smoothing": self.smoothing_, "temperature": self.temperature_}
 
     def _given(self) -> tuple[float | None, float | None]:
         """The checked parameters."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import log_softmax
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _num_features, check_is_fitted
@@ -21,30 +19,29 @@ from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_by_change
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, class_numbers
-from taxolearn.estimators.pool_choice import drop_light, fit_weights, is_clearly_better, mean_loss
-from taxolearn.estimators.pool_dense import choose_scaling
-from taxolearn.estimators.pool_experts import (
+from taxolearn.estimators.pooling.choice import drop_light, fit_weights, is_clearly_better, mean_loss
+from taxolearn.estimators.pooling.dense import choose_scaling
+from taxolearn.estimators.pooling.experts import (
     FREQUENCIES,
     HeldOut,
     Inputs,
-    OutOfFold,
     Uncertain,
     default_experts,
     fit_expert,
     log_frequencies,
     log_scores,
     named_experts,
-    out_of_fold,
     subset_of_rows,
     without_zeros,
 )
-from taxolearn.estimators.pool_folds import pool_folds
-from taxolearn.estimators.pool_logistic import OutOfTimeError, best_of, score_logistic
-from taxolearn.estimators.pool_weights import PoolResult, fit_temperature
+from taxolearn.estimators.pooling.folds import pool_folds
+from taxolearn.estimators.pooling.schedule import Schedule
+from taxolearn.estimators.pooling.scoring import Scored, score_experts
+from taxolearn.estimators.pooling.weights import PoolResult
 from taxolearn.estimators.top_down import TopDownClassifier
+from taxolearn.progress import Stages, stage_progress
 from taxolearn.targets import Targets, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.validation import check_inputs, check_number, check_threads
 
 __all__ = ["PoolClassifier", "PoolRow", "PoolTable", "linear_expert"]
@@ -54,8 +51,6 @@ Integers = npt.NDArray[np.int64]
 
 _ENTRIES = 60_000_000  # scores of all experts that weights are fitted to, at most
 _UNTRIED = 1 - 1e-6  # part of the shares where nothing could be held out: experts then break ties only
-_RESERVE = 1.5  # times the seconds of the last fits, as far as they are known
-_SHARE_OF_TUNING = 0.2  # of the time that is left
 
 
 @dataclass(frozen=True)
@@ -82,17 +77,6 @@ class PoolTable(list[PoolRow]):
         return "\n".join(lines)
 
     __repr__ = __str__
-
-
-@dataclass(frozen=True)
-class _Scored:
-    """An expert whose out-of-fold scores are known."""
-
-    name: str
-    estimator: Any
-    found: OutOfFold
-    temperature: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -139,12 +123,16 @@ class PoolClassifier(TaxonomyClassifier):
     time_limit : float, default=None
         Seconds. Experts are tried cheapest first; those for which no time is left are skipped, and time for the last
         fits is kept. A fit that runs is not broken off, so the first expert is always there.
+    warm_start : bool, default=False
+        Whether ``fit`` and ``refit`` begin with the experts of the last fit: logistic ones look for hyperparameters
+        near those they had, and are fitted from where they were, if classes and number of features are the same.
     n_threads : int or None, default=None
         Number of threads; None takes all that the process may use.
     random_state : int, RandomState instance or None, default=0
         Of the folds, and of experts of "auto".
     verbose : int, default=0
-        1 prints a line for each expert.
+        0 shows a bar on a terminal, if it takes long: what is being done, how good it is, and how much time is left as
+        far as that is known. 1 also prints a line for each expert.
 
     Attributes
     ----------
@@ -160,6 +148,8 @@ class PoolClassifier(TaxonomyClassifier):
         How the weights were found: gap, iterations, status, log loss.
     table_ : list of PoolRow
         Log loss, accuracy, weight and seconds of every expert that was tried.
+    skipped_ : list of str
+        Experts for which the time limit left no time.
     cv_log_loss_ : float
         Mean log loss of the pool on the rows that its weights were fitted to; NaN if none could be held out.
     mean_, scale_ : ndarray of shape (n_features,) or None
@@ -185,6 +175,7 @@ class PoolClassifier(TaxonomyClassifier):
         folds: Any = 3,
         tol: float = 1e-3,
         time_limit: float | None = None,
+        warm_start: bool = False,
         n_threads: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -194,6 +185,7 @@ class PoolClassifier(TaxonomyClassifier):
         self.folds = folds
         self.tol = tol
         self.time_limit = time_limit
+        self.warm_start = warm_start
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -229,7 +221,13 @@ class PoolClassifier(TaxonomyClassifier):
         tol = check_number("tol", self.tol, least=0, strict=True)
         check_threads(self.n_threads)
         rows = self._read(X, y, sample_weight)
+        with stage_progress(self.verbose) as stages:
+            self._fit(rows, tol, deadline, stages)
+        return self
+
+    def _fit(self, rows: _Rows, tol: float, deadline: float, stages: Stages) -> None:
         X, targets, numbers, weights = rows.X, rows.targets, rows.numbers, rows.weights
+        earlier = getattr(self, "experts_", {}) if self.warm_start else {}
         n_classes, folds = targets.n_classes, self.folds
         if isinstance(folds, np.ndarray) and folds.shape == rows.used.shape:
             folds = folds[rows.used]
@@ -248,6 +246,7 @@ class PoolClassifier(TaxonomyClassifier):
         else:
             experts = named_experts(self.experts)
         self._log_prior = log_frequencies(numbers, n_classes, weights)
+        scored: list[Scored] = []
         if np.bincount(numbers).max() < 2:
             chosen = self._equal(experts)
         else:
@@ -255,10 +254,23 @@ class PoolClassifier(TaxonomyClassifier):
             most = _ENTRIES // (n_classes * len(experts))
             compared = subset_of_rows(np.flatnonzero(fold_of >= 0).tolist(), most, random)
             held_out = HeldOut(fold_of, compared[np.argsort(fold_of[compared], kind="stable")])
-            scored = self._score(experts, inputs, numbers, weights, held_out, deadline)
+            schedule = Schedule(stages, [isinstance(each, KernelLogisticClassifier) for _, each in experts])
+            scored = score_experts(
+                experts,
+                inputs,
+                numbers,
+                targets.classes,
+                weights,
+                held_out,
+                earlier=earlier,
+                deadline=deadline,
+                schedule=schedule,
+            )
             chosen = self._select(scored, numbers, weights, held_out, deadline)
-        self._fit_experts(chosen, inputs, rows, is_auto)
-        return self
+        self.skipped_ = [name for name, _ in experts if name not in {row.name for row in self.table_}]
+        kept = ", ".join(f"{name} {weight:.3f}" for name, weight in self.weights_.items())
+        stages.line(f"pool: log loss {self.cv_log_loss_:.4f}, weights {kept}")
+        self._fit_experts(chosen, earlier, inputs, rows, {each.name: each.found.fit_seconds for each in scored}, stages)
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> PoolClassifier:
         """Fit the experts to other rows, such as all of them, and keep all that was chosen and learned.
@@ -283,7 +295,9 @@ class PoolClassifier(TaxonomyClassifier):
         self.classes_, self.taxonomy_ = rows.targets.classes, rows.targets.taxonomy
         inputs = Inputs.of(rows.X, self.mean_, self.scale_)
         self._log_prior = log_frequencies(rows.numbers, rows.targets.n_classes, rows.weights)
-        self._fit_experts(list(self.experts_.items()), inputs, rows, isinstance(self.experts, str))
+        earlier = self.experts_ if self.warm_start else {}
+        with stage_progress(self.verbose) as stages:
+            self._fit_experts(list(self.experts_.items()), earlier, inputs, rows, {}, stages)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> _Rows:
@@ -310,16 +324,29 @@ class PoolClassifier(TaxonomyClassifier):
             X, numbers, weights = X[used], numbers[used], None if weights is None else weights[used]
         return _Rows(X, targets, numbers, weights, used, uncertain)
 
-    def _fit_experts(self, chosen: list[tuple[str, Any]], inputs: Inputs, rows: _Rows, is_auto: bool) -> None:
-        self.experts_ = {}
+    def _fit_experts(
+        self,
+        chosen: list[tuple[str, Any]],
+        earlier: dict[str, Any],
+        inputs: Inputs,
+        rows: _Rows,
+        seconds: dict[str, float],
+        stages: Stages,
+    ) -> None:
+        """Fit the experts to all rows; fits of those that were there earlier begin where these ended."""
+        is_auto = isinstance(self.experts, str)
+        fitted: dict[str, Any] = {}
         for name, estimator in chosen:
+            left = float(np.sum([seconds.get(each, np.nan) for each, _ in chosen[len(fitted) :]]))
+            stages.update(f"fitting {name} to all rows", left, False)
             data = inputs.given_to(estimator), self.classes_[rows.numbers], rows.weights
             if rows.uncertain is not None:
                 data = rows.uncertain.added_to(estimator, data, self.mean_, self.scale_)
             with warnings.catch_warnings():
                 if is_auto:  # few evaluations are meant
                     warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
-                self.experts_[name] = fit_expert(estimator, *data)
+                fitted[name] = fit_expert(estimator, *data, earlier=earlier.get(name))
+        self.experts_ = fitted
         self._floor = 1.0 / (len(rows.numbers) + len(self.classes_))
 
     def _equal(self, experts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -336,61 +363,15 @@ class PoolClassifier(TaxonomyClassifier):
         self.cv_log_loss_ = np.nan
         return experts
 
-    def _score(
-        self,
-        experts: list[tuple[str, Any]],
-        inputs: Inputs,
-        numbers: Integers,
-        weights: Floats | None,
-        held_out: HeldOut,
-        deadline: float,
-    ) -> list[_Scored]:
-        """Choose hyperparameters of the experts and find their scores, as long as there is time."""
-        labels, rows = self.classes_[numbers], held_out.rows
-        scored: list[_Scored] = []
-        for name, estimator in experts:
-            start = time.perf_counter()
-            if scored and start + _RESERVE * sum(each.found.fit_seconds for each in scored) >= deadline:
-                self._say(f"{name}: skipped, no time is left")
-                continue
-            # The last fits need time as well, and so does the choice of weights.
-            until = deadline - _RESERVE * sum(each.found.fit_seconds for each in scored) if scored else np.inf
-            if isinstance(estimator, list):
-                estimator = best_of(estimator, inputs.scaled, labels, weights, deadline=until)
-            X = inputs.given_to(estimator)
-            if isinstance(estimator, KernelLogisticClassifier):
-                try:
-                    logistic = score_logistic(
-                        estimator, X, labels, self.classes_, weights, held_out.folds, rows, deadline=until
-                    )
-                except OutOfTimeError:
-                    self._say(f"{name}: given up, no time is left")
-                    continue
-                estimator = logistic.estimator
-                found = OutOfFold(logistic.scores.astype(np.float32), 0.0, logistic.fit_seconds)
-            else:
-                if isinstance(estimator, TopDownClassifier) and estimator.tuning == "cv" and deadline < np.inf:
-                    limit = max(0.0, _SHARE_OF_TUNING * (deadline - start))
-                    estimator = clone(estimator).set_params(tuning=CrossValidation(3, time_limit=limit))
-                if hasattr(estimator, "tuned"):
-                    estimator = estimator.tuned(X, labels, weights, held_out.folds)
-                found = out_of_fold(estimator, X, numbers, self.classes_, weights, held_out)
-            temperature = fit_temperature(found.scores, numbers[rows], None if weights is None else weights[rows])
-            seconds = time.perf_counter() - start
-            found = replace(found, scores=found.scores / np.float32(temperature))
-            scored.append(_Scored(name, estimator, found, temperature, seconds))
-            self._say(f"{name}: temperature {temperature:.3g}, {seconds:.2f} s")
-        return scored
-
     def _select(
-        self, scored: list[_Scored], numbers: Integers, weights: Floats | None, held_out: HeldOut, deadline: float
+        self, scored: list[Scored], numbers: Integers, weights: Floats | None, held_out: HeldOut, deadline: float
     ) -> list[tuple[str, Any]]:
         """Fit weights, drop what is light or what there is no time for, and keep the rest."""
         labels = numbers[held_out.rows]
         row_weight = None if weights is None else weights[held_out.rows]
         n_classes = len(self.classes_)
         scores: dict[str, Any] = {each.name: each.found.scores for each in scored}
-        alone = {name: mean_loss(each, labels, row_weight) for name, each in scores.items()}
+        alone = {each.name: each.loss for each in scored}
         frequencies = held_out.frequencies(numbers, n_classes, weights)
         names, result = drop_light(list(scores), scores, alone, labels, row_weight)
         prior_loss = mean_loss(frequencies, labels, row_weight)
@@ -424,13 +405,7 @@ class PoolClassifier(TaxonomyClassifier):
             )
             for name, each in scores.items()
         )
-        for row in self.table_:
-            self._say(f"{row.name}: log loss {row.log_loss:.4f}, weight {row.weight:.3f}")
         return [(each.name, each.estimator) for each in kept]
-
-    def _say(self, line: str) -> None:
-        if self.verbose:
-            print(line, file=sys.stderr, flush=True)
 
     def _output(self, X: Any, output: str) -> Floats:
         inputs = Inputs.of(X, self.mean_, self.scale_)

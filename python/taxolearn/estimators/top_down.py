@@ -232,9 +232,11 @@ class TopDownClassifier(TaxonomyClassifier):
             tuning = clone(tuning or CrossValidation())
             tuning.folds = folds
         learned = copied._learn(copied._read(X, y, sample_weight), tuning)
-        values = {"variance": learned.variances, "temperature": learned.temperatures}
-        out: TopDownClassifier = clone(copied).set_params(tuning=None, **values)
+        out: TopDownClassifier = clone(copied).set_params(**_as_arguments(learned))
         return out
+
+    def _learned_arguments(self) -> dict[str, Any]:
+        return _as_arguments(self.hyperparameters_)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> _Data:
         """Check what the user gives."""
@@ -440,6 +442,11 @@ def branches_of(taxonomy: Taxonomy | None, n_classes: int) -> Branches:
 
 def _as_tuning(tuning: Any) -> CrossValidation | None:
     return CrossValidation(_FOLDS) if isinstance(tuning, str) and tuning == "cv" else as_tuning(tuning)
+
+
+def _as_arguments(learned: LevelParameters) -> dict[str, Any]:
+    """The arguments by which a model has these hyperparameters."""
+    return {"variance": learned.variances, "temperature": learned.temperatures, "tuning": None}
 
 
 def _per_level(name: str, value: Any, n_levels: int) -> tuple[float, ...]:

@@ -22,6 +22,7 @@ Held = tuple[Floats, npt.NDArray[np.int32], Floats]  # predictors, targets and w
 
 _FACTOR = 4.0  # from one candidate to the next
 _CANDIDATES = 5
+_LEAST_GAIN = 1e-3  # of the loss, relative, for which a step is worth its time
 _ROWS = 5000  # of a level
 _PREDICTORS = 2**24  # of a level
 _TOL = 1e-3  # of the fits
@@ -196,12 +197,12 @@ class _Level:
         return float(self._start * _FACTOR**exponent)
 
     def descend(self, may_go_on: Callable[[int], bool]) -> int:
-        """The exponent of least loss that steps of one from 0 lead to, up, or else down."""
+        """The exponent that steps of one from 0 lead to, down, or else up, as long as they are worth their time."""
         best, least = 0, self._loss(0)
-        for step in (1, -1):
+        for step in (-1, 1):
             while may_go_on(len(self.tried)):
                 value = self._loss(best + step)
-                if not value < least:
+                if not value < (1 - _LEAST_GAIN) * least:
                     break
                 best, least = best + step, value
             if best != 0:

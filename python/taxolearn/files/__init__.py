@@ -1,6 +1,6 @@
 """Model files: arrays and JSON with checksums, never pickle."""
 
-from taxolearn.files.models import load, read_report, save
+from taxolearn.files.save_and_load import load, read_report, save
 
 __all__ = [
     "load",

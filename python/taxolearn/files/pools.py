@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, PoolRow, PoolTable
-from taxolearn.estimators.pool_experts import FREQUENCIES
-from taxolearn.estimators.pool_weights import PoolResult
+from taxolearn.estimators.pooling.experts import FREQUENCIES
+from taxolearn.estimators.pooling.weights import PoolResult
 from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.estimators import pack_common, unpack_common
 
@@ -96,6 +96,7 @@ def pack_pool(
         "scale": None if model.scale_ is None else packer.array("scale", model.scale_),
         "result": packer.value(asdict(model.pool_result_)),
         "table": [packer.value(asdict(row)) for row in model.table_],
+        "skipped": list(model.skipped_),
         "cv_log_loss": packer.value(float(model.cv_log_loss_)),
     }
 
@@ -122,6 +123,7 @@ def unpack_pool(
     )
     model.pool_result_ = PoolResult(**expect(unpacker.value(entry["result"]), dict))
     model.table_ = PoolTable(PoolRow(**expect(unpacker.value(row), dict)) for row in expect(entry["table"], list))
+    model.skipped_ = [expect(name, str) for name in expect(entry.get("skipped", []), list)]
     model.cv_log_loss_ = expect(unpacker.value(entry["cv_log_loss"]), float)
     _check_pool(model)
     return model

@@ -10,7 +10,7 @@ import numpy as np
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, linear_expert
-from taxolearn.estimators.pool_experts import FREQUENCIES
+from taxolearn.estimators.pooling.experts import FREQUENCIES
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.kernels import Linear, Product, Sum
 from taxolearn.kernels.leaf import Leaf
@@ -103,7 +103,7 @@ def explained_by(classifier: Any) -> tuple[bool, str]:
     if not classifier.experts_:
         return False, "The answer is the same for all rows, so there are no reasons to show."
     if name is None:
-        return True, "A feature counts by how much the answer would change if it had its mean instead."
+        return True, "A feature counts by how much the answer would change if it had its usual value instead."
     if len(classifier.weights_) == 1:
         return True, ""
     return True, (

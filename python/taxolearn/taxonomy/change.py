@@ -1,38 +1,18 @@
-"""Variants of a tree, as nodes to make another tree from: leaves for labels on inner nodes, parts, codes, no chains."""
+"""Variants of a tree, as nodes to make another tree from: parts, codes, no chains."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.taxonomy.lookup import Integers, Name, Nodes
+from taxolearn.taxonomy.nodes import Integers, Name, Nodes
 
 if TYPE_CHECKING:
     from taxolearn.taxonomy.tree import Taxonomy
 
-__all__ = ["add_own_leaves", "encoded_nodes", "part_above", "without_chains"]
-
-
-def add_own_leaves(nodes: Nodes, owners: Iterable[int], separator: str) -> Nodes:
-    """A leaf with the name of each owner below it, at the end of the nodes; the owner gets the name "name/*"."""
-    names, parents = list(nodes.names), list(nodes.parents)
-    known = set(names)
-    for owner in owners:
-        label = names[owner]
-        renamed = f"{label}{separator}*"
-        if renamed in known:
-            raise ValueError(
-                f"the label {label!r} lies on an inner node, which would be renamed to {renamed!r} to make place for a "
-                "leaf of its own, but there is a node of that name; rename that node"
-            )
-        known.add(renamed)
-        names[owner] = renamed
-        names.append(label)
-        parents.append(owner)
-    return Nodes(names, parents)
+__all__ = ["encoded_nodes", "part_above", "without_chains"]
 
 
 def part_above(tree: Taxonomy, positions: Integers) -> Nodes:

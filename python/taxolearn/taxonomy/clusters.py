@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_random_state, check_X_y
 
-from taxolearn.taxonomy.lookup import Integers, Name, Nodes, check_name
+from taxolearn.taxonomy.nodes import Integers, Name, Nodes, check_name
 from taxolearn.validation import check_number
 
 __all__ = ["nodes_from_clusters"]

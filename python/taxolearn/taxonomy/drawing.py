@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from taxolearn.taxonomy.lookup import Name
+    from taxolearn.taxonomy.nodes import Name
     from taxolearn.taxonomy.tree import Taxonomy
 
 _LONGEST_NAME = 60

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from taxolearn.raw_files import read_text
-from taxolearn.taxonomy.build import nodes_from_edges, nodes_from_paths
-from taxolearn.taxonomy.lookup import Name, Nodes, shown
+from taxolearn.taxonomy.nodes import Name, Nodes, nodes_from_edges, nodes_from_paths, shown
 
 _NEWICK_SUFFIXES = (".nwk", ".newick", ".tre", ".nh")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")

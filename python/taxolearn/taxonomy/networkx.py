@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from taxolearn.taxonomy.build import nodes_from_edges
-from taxolearn.taxonomy.lookup import Name, Nodes, shown
+from taxolearn.taxonomy.nodes import Name, Nodes, nodes_from_edges, shown
 
 __all__ = ["nodes_from_networkx", "to_digraph"]
 

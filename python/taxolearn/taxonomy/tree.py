@@ -9,36 +9,35 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.taxonomy.build import (
+from taxolearn.taxonomy.change import encoded_nodes, part_above, without_chains
+from taxolearn.taxonomy.clusters import nodes_from_clusters
+from taxolearn.taxonomy.columns import nodes_from_columns
+from taxolearn.taxonomy.drawing import plot_tree, text_of
+from taxolearn.taxonomy.files import read_nodes
+from taxolearn.taxonomy.networkx import nodes_from_networkx, to_digraph
+from taxolearn.taxonomy.nodes import (
+    Integers,
+    Name,
+    Nodes,
+    add_own_leaves,
     canonical_order,
+    check_name,
     check_names,
     check_parents,
     check_root,
     check_separator,
+    common_depths,
     depths_of,
+    find_nodes,
+    is_one_name,
     leaf_ranges,
-    nodes_from_columns,
+    make_groups,
     nodes_from_edges,
     nodes_from_labels,
     nodes_from_paths,
+    shown,
     typed_classes,
 )
-from taxolearn.taxonomy.change import add_own_leaves, encoded_nodes, part_above, without_chains
-from taxolearn.taxonomy.clusters import nodes_from_clusters
-from taxolearn.taxonomy.drawing import plot_tree, text_of
-from taxolearn.taxonomy.files import read_nodes
-from taxolearn.taxonomy.lookup import (
-    Integers,
-    Name,
-    Nodes,
-    check_name,
-    common_depths,
-    find_nodes,
-    is_one_name,
-    make_groups,
-    shown,
-)
-from taxolearn.taxonomy.networkx import nodes_from_networkx, to_digraph
 
 __all__ = ["Taxonomy"]
 

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from taxolearn.blocks import Blocks
 from taxolearn.raw_files import remove_partial, replaced
 
-__all__ = ["read_checkpoint", "record_type", "write_checkpoint"]
+__all__ = ["fingerprint", "read_checkpoint", "record_type", "write_checkpoint"]
 
 _FORMAT = "taxolearn learning"
 _VERSION = 1
@@ -117,6 +119,14 @@ def record_type(m: int) -> np.dtype[Any]:
     )
 
 
+def fingerprint(*values: Any) -> str:
+    """A hash of values: numbers, texts, arrays, sparse matrices, blocks, kernels, couplings, collections of these."""
+    digest = hashlib.blake2b(digest_size=16)
+    for value in values:
+        _update(digest, value)
+    return digest.hexdigest()
+
+
 def _content(file: BinaryIO, size: int) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Header and arrays. Nothing is allocated that is larger than the file."""
     arrays = {}
@@ -156,3 +166,39 @@ def _digest(file: BinaryIO) -> bytes:
 
 def _unusable(path: Path, reason: str | None) -> ValueError:
     return ValueError(f"checkpoint: cannot use {path}: {reason}; delete it or choose another path")
+
+
+def _update(digest: Any, value: Any) -> None:
+    """Add a value to a hash.
+
+    Objects with ``get_params`` count by their type and parameters. What has none of these forms, such as a function,
+    counts by its ``repr``.
+    """
+    if sp.issparse(value):
+        _open(digest, "sparse", value.shape)
+        for part in (value.indptr, value.indices, value.data):
+            _update(digest, part)
+    elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        _open(digest, "array", (value.dtype.str, value.shape))
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, Blocks):
+        _open(digest, "blocks", len(value))
+        _update(digest, dict(value.items()))
+    elif isinstance(value, Mapping):
+        _open(digest, "mapping", len(value))
+        for key, each in value.items():
+            _update(digest, key)
+            _update(digest, each)
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        _open(digest, type(value).__name__, len(value))
+        for each in value:
+            _update(digest, each)
+    elif hasattr(value, "get_params") and not isinstance(value, type):
+        _open(digest, type(value).__qualname__, "parameters")
+        _update(digest, value.get_params(deep=False))
+    else:
+        _open(digest, type(value).__qualname__, repr(value))
+
+
+def _open(digest: Any, kind: str, detail: Any) -> None:
+    digest.update(repr((kind, detail)).encode())

@@ -15,7 +15,7 @@ from taxolearn.targets import Targets, check_labels, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice, check_labelled, check_number
 
-__all__ = ["CrossValidation", "TuningData", "as_tuning", "choose_rows", "make_folds", "read_data"]
+__all__ = ["CrossValidation", "TuningData", "as_tuning", "choose_rows", "held_out_rows", "make_folds", "read_data"]
 
 Integers = npt.NDArray[np.int64]
 Folds = npt.NDArray[np.int32]
@@ -209,6 +209,39 @@ def choose_rows(
             f"subset={subset!r} leaves {len(chosen)} rows, no two of the same class, so none can be held out; raise it"
         )
     return chosen
+
+
+def held_out_rows(
+    labels: npt.NDArray[Any], share: float, seed: int, is_certain: npt.NDArray[np.bool_] | None = None
+) -> npt.NDArray[np.bool_]:
+    """Choose rows at random, from every class about the same share, but never all of its rows.
+
+    Parameters
+    ----------
+    labels : ndarray
+        Of all rows.
+    share : float
+        Below 1.
+    seed : int
+        The same rows for the same seed.
+    is_certain : ndarray of bool, optional
+        Rows with one class, which alone are held out; by default all.
+    """
+    random = np.random.default_rng(seed)
+    numbers = np.unique(labels, return_inverse=True)[1].ravel()
+    counts = np.bincount(numbers)
+    may = counts[numbers] > 1
+    if is_certain is not None:
+        may &= is_certain
+    order = random.permutation(np.flatnonzero(may))
+    order = order[np.argsort(random.permutation(len(counts))[numbers[order]], kind="stable")]
+    # Every so-manieth row in the order of classes: their shares differ by less than a row.
+    passed = np.floor(np.arange(len(order) + 1) * share + random.random())
+    out = np.zeros(len(labels), dtype=bool)
+    out[order[np.diff(passed) > 0]] = True
+    for number in np.flatnonzero(np.bincount(numbers[out], minlength=len(counts)) == counts):
+        out[np.flatnonzero(out & (numbers == number))[:1]] = False
+    return out
 
 
 def make_folds(

@@ -1,7 +1,6 @@
 """Hyperparameters of an estimator, learned before it is fitted: the cross-validated log likelihood and its minimum."""
 
 import copy
-import hashlib
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
@@ -23,6 +23,7 @@ from taxolearn.fitting.fit import as_solver, kernel_values, make_likelihood
 from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.progress import LearningCallback, learning_progress
 from taxolearn.targets import Targets
+from taxolearn.tuning.checkpoint import fingerprint
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning, read_data
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.initial_loadings import confusion_loadings
@@ -374,35 +375,29 @@ class CrossValidationObjective:
         ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelIdentity:
     """What has to stay for learned hyperparameters to be a good start: the model, the features and their scale."""
 
-    model: bytes
+    arguments: tuple[Any, ...]
     n_features: int
     mean_square: float
 
     @classmethod
     def of(cls, model: Any, tuning: CrossValidation, X: Any) -> "ModelIdentity":
-        digest = hashlib.blake2b(digest_size=16)
-        for value in (
-            model.loss,
-            model.kernel,
-            model.coupling,
-            model.intercept_variance,
-            tuning.learn_intercept_variance,
-        ):
-            update(digest, value)
+        values = (model.loss, model.kernel, model.coupling, model.intercept_variance, tuning.learn_intercept_variance)
+        may_change = (BaseEstimator, list, dict)  # in the hands of the user
+        arguments = tuple(copy.copy(value) if isinstance(value, may_change) else value for value in values)
         if reads_kernel_values(model.kernel):
-            return cls(digest.digest(), 0, float(np.mean(np.abs(np.diagonal(X)))))
+            return cls(arguments, 0, float(np.mean(np.abs(np.diagonal(X)))))
         if isinstance(X, Blocks):
-            update(digest, X.n_features)
-        return cls(digest.digest(), int(X.shape[1]), _sum_of_squares(X) / X.shape[0])
+            arguments = (*arguments, X.n_features)
+        return cls(arguments, int(X.shape[1]), _sum_of_squares(X) / X.shape[0])
 
     def is_like(self, other: "ModelIdentity") -> bool:
         """Whether what was learned for one suits the other."""
         low, high = sorted((self.mean_square, other.mean_square))
-        same = (self.model, self.n_features) == (other.model, other.n_features)
+        same = self.n_features == other.n_features and fingerprint(*self.arguments) == fingerprint(*other.arguments)
         return same and high <= _LARGEST_RATIO * low
 
 
@@ -471,7 +466,7 @@ def learn_hyperparameters(
                 time_limit=tuning.time_limit,
                 checkpoint=tuning.checkpoint,
                 progress=progress,
-                fingerprint="" if tuning.checkpoint is None else _fingerprint(objective, X, y, sample_weight, start),
+                fingerprint="" if tuning.checkpoint is None else _problem_of(objective, X, y, sample_weight, start),
                 start=start,
             )
     if result.status in ("failed", "max_evaluations"):
@@ -529,55 +524,16 @@ def _drawn(targets: Targets, random: np.random.RandomState) -> npt.NDArray[np.in
     return drawn
 
 
-def _fingerprint(
+def _problem_of(
     objective: CrossValidationObjective,
     X: Any,
     y: npt.NDArray[Any],
     sample_weight: Any,
     start: npt.NDArray[np.float64],
 ) -> str:
-    """Of the data, the folds and everything that the criterion depends on."""
-    digest = hashlib.blake2b(digest_size=16)
+    """The fingerprint of the data, the folds and everything that the criterion depends on."""
     labels = np.char.encode(np.asarray(y).astype(str), "utf-8")
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     table = objective.parameters.table(objective.theta)
     values = (X, labels, weights, list(objective.partitions), start, objective.bounds, list(objective.names))
-    for value in (*values, table.to_dict(), objective.described(), objective.parameters.penalty_strength):
-        update(digest, value)
-    return digest.hexdigest()
-
-
-def update(digest: Any, value: Any) -> None:
-    """Add a value to a hash: a number, text, array, sparse matrix, blocks, kernel, coupling, or a collection of these.
-
-    Objects with ``get_params`` count by their type and parameters. What has none of these forms, such as a function,
-    counts by its ``repr``.
-    """
-    if sp.issparse(value):
-        _open(digest, "sparse", value.shape)
-        for part in (value.indptr, value.indices, value.data):
-            update(digest, part)
-    elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
-        _open(digest, "array", (value.dtype.str, value.shape))
-        digest.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, Blocks):
-        _open(digest, "blocks", len(value))
-        update(digest, dict(value.items()))
-    elif isinstance(value, Mapping):
-        _open(digest, "mapping", len(value))
-        for key, each in value.items():
-            update(digest, key)
-            update(digest, each)
-    elif isinstance(value, (list, tuple, np.ndarray)):
-        _open(digest, type(value).__name__, len(value))
-        for each in value:
-            update(digest, each)
-    elif hasattr(value, "get_params") and not isinstance(value, type):
-        _open(digest, type(value).__qualname__, "parameters")
-        update(digest, value.get_params(deep=False))
-    else:
-        _open(digest, type(value).__qualname__, repr(value))
-
-
-def _open(digest: Any, kind: str, detail: Any) -> None:
-    digest.update(repr((kind, detail)).encode())
+    return fingerprint(*values, table.to_dict(), objective.described(), objective.parameters.penalty_strength)

@@ -14,7 +14,7 @@ from taxolearn.kernels.argument import ClassKernels, assign_kernels, from_mappin
 from taxolearn.kernels.base import Kernel
 from taxolearn.kernels.inner_product import Linear
 from taxolearn.kernels.leaf import exact_log
-from taxolearn.taxonomy.lookup import group_names
+from taxolearn.taxonomy.nodes import group_names
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.hyperparameters import (
     Hyperparameters,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ Integers = npt.NDArray[np.int64]
 _WORK = 1e8  # multiplications of a product, up to which all rows are used to choose hyperparameters
 _LEAST_ROWS = 3000
 _CANDIDATES = 4
+_USUAL = 3  # of these
 _NATS = 2.0  # by which a hyperparameter has to lower the loss of all rows, for a candidate that has more of them
 _FINAL_FITS = 1.5  # seconds of the last fit, as a multiple of those of a fold
 
@@ -66,6 +67,7 @@ def score_logistic(
     rows: Integers,
     *,
     deadline: float = np.inf,
+    report: Callable[[float, float], None] = lambda share, loss: None,
 ) -> LogisticScores:
     """Tune an expert and score held-out rows.
 
@@ -83,6 +85,8 @@ def score_logistic(
         The rows to score.
     deadline : float
         ``time.perf_counter()`` after which the work is given up.
+    report : callable, optional
+        Is told which share of the work is done, and the log loss.
 
     Raises
     ------
@@ -105,20 +109,28 @@ def score_logistic(
         given = (X, y, weights) if part is None else (X[part], y[part], None if weights is None else weights[part])
         return CrossValidationObjective(model, *given, classes=None if model.taxonomy is not None else classes)
 
-    subset = None
+    def seen(first: float, last: float) -> Callable[[int, float, float], None]:
+        def tell(count: int, _: float, best: float) -> None:
+            report(first + (last - first) * count / max(_USUAL, count + 1), best)
+
+        return tell
+
+    subset, before = None, 0.0
     tuning = as_tuning(estimator.tuning)
     if tuning is not None and tuning.search == "scale":
         subset = _subset(X, y, folds, len(classes))
         if subset is not None:
+            before = len(subset) / (len(subset) + len(y))
             sought = objective(estimator, subset)
-            found = search_scale(sought, deadline=deadline, progress=watch)
+            found = search_scale(sought, deadline=deadline, progress=watch, report=seen(0.0, before))
             estimator = _tuned(estimator, sought, found)
     elif tuning is not None:
         estimator = _learn(estimator, tuning, X, y, weights, folds, deadline)[0]
     full = objective(estimator)
     begin = time.perf_counter()
+    most = 1 if estimator.tuning is None else _CANDIDATES
     found = search_scale(
-        full, max_evaluations=1 if estimator.tuning is None else _CANDIDATES, deadline=deadline, progress=watch
+        full, max_evaluations=most, deadline=deadline, progress=watch, report=seen(before, 1.0) if most > 1 else None
     )
     seconds = (time.perf_counter() - begin) / len(found.evaluations) / max(1, len(np.unique(folds[folds >= 0])))
     tuned = _tuned(estimator, full, found)
@@ -165,10 +177,7 @@ def _learn(
     tuning = clone(tuning).set_params(time_limit=None if limit == np.inf else max(0.0, limit))
     with warnings.catch_warnings():  # few evaluations are meant
         warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
-        tuned, result = tune(clone(estimator).set_params(tuning=tuning), X, y, weights, folds)
-    if result is not None and result.status == "interrupted":  # which is meant for the whole pool
-        raise KeyboardInterrupt
-    return tuned, result
+        return tune(clone(estimator).set_params(tuning=tuning), X, y, weights, folds)
 
 
 def _subset(X: Any, y: npt.NDArray[Any], folds: npt.NDArray[np.int32], n_classes: int) -> Integers | None:

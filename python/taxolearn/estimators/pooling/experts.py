@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -20,7 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
-from taxolearn.estimators.pool_dense import radial_experts
+from taxolearn.estimators.pooling.dense import radial_experts
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.targets import Targets
 from taxolearn.taxonomy.tree import Taxonomy
@@ -190,9 +191,14 @@ class Uncertain:
         return X, [*y.tolist(), *(self.labels[row] for row in rows.tolist())], weights
 
 
-def fit_expert(estimator: Any, X: Any, y: Any, weights: Floats | None) -> Any:
-    """A fitted copy. Hyperparameters that cannot be learned, since every class has one row, stay as they are."""
+def fit_expert(estimator: Any, X: Any, y: Any, weights: Floats | None, *, earlier: Any = None) -> Any:
+    """A fitted copy. Hyperparameters that cannot be learned, since every class has one row, stay as they are.
+
+    The fit begins where that of an earlier expert of the same name ended.
+    """
     fitted = clone(estimator)
+    if isinstance(fitted, KernelLogisticClassifier) and isinstance(earlier, KernelLogisticClassifier):
+        fitted = copy.copy(earlier).set_params(**fitted.get_params(deep=False) | {"warm_start": True})
     is_tuned = isinstance(fitted, (KernelLogisticClassifier, TopDownClassifier))
     if is_tuned and isinstance(y, np.ndarray) and np.unique(y, return_counts=True)[1].max() < 2:
         fitted.set_params(tuning=None)

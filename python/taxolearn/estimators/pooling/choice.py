@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from taxolearn.estimators.pool_weights import PoolObjective, PoolResult, fit_pool_weights
+from taxolearn.estimators.pooling.weights import PoolObjective, PoolResult, fit_pool_weights
 
 __all__ = ["drop_light", "fit_weights", "is_clearly_better", "mean_loss"]
 
