@@ -248,6 +248,25 @@ def test_one_kernel_is_that_of_every_block_and_names_start_from_each():
     assert mixed.hyperparameters_.kernel["more"] == RBF(4.0)
 
 
+def test_kernels_by_name_need_not_be_in_the_order_of_the_blocks():
+    turned = dict(reversed(linear().items()))
+    expected = KernelLogisticClassifier(linear(), tuning=None).fit(X, Y)
+    for kernel in (turned, PerBlock(turned)):
+        model = KernelLogisticClassifier(kernel, tuning=None).fit(X, Y)
+        np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+@pytest.mark.parametrize("kernel", ["linear", {"words": "linear", "numbers": "rbf"}])
+def test_a_wide_sparse_block_stays_sparse_beside_a_dense_one(kernel):
+    """As an array it would take 16 GB."""
+    rng = np.random.default_rng(0)
+    wide = sp.csr_array((np.ones(2000), rng.integers(0, 10**7, 2000), np.arange(0, 2001, 5)), shape=(400, 10**7))
+    inputs = Blocks({"words": wide.astype(np.float32), "numbers": rng.normal(size=(400, 3))})
+    labels = (inputs["numbers"][:, 0] > 0).astype(int)
+    model = KernelLogisticClassifier(kernel, tuning=CrossValidation(2, search="scale"))
+    assert model.fit(inputs, labels).score(inputs, labels) > 0.9
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
@@ -280,6 +299,18 @@ def test_the_gradient_is_that_of_the_criterion(taxonomy, coupling, kernel):
         k = objective.names.index(name)
         step = np.zeros(len(objective.theta))
         step[k] = 1e-4
+        above, below = (objective.value(objective.theta + sign * step, tol=1e-12) for sign in (1, -1))
+        assert gradient[k] == pytest.approx((above - below) / 2e-4, rel=1e-3, abs=1e-4 * abs(value))
+
+
+def test_groups_of_nodes_learn_variances_of_blocks_of_their_own():
+    kernel = PerGroup({group: PerBlock(linear()) for group in TREE.groups("level")[1]})
+    model = KernelLogisticClassifier(kernel, taxonomy=TREE, tuning=CrossValidation(3))
+    objective = CrossValidationObjective(model, X[:60], Y[:60])
+    expected = {f"kernels[level {level}].{block}.variance" for level in (1, 2) for block in X.names}
+    assert set(objective.names) == expected | {"intercept_variance"}
+    value, gradient = objective.value_and_gradient(objective.theta, tol=1e-12)
+    for k, step in enumerate(1e-4 * np.eye(len(gradient))):
         above, below = (objective.value(objective.theta + sign * step, tol=1e-12) for sign in (1, -1))
         assert gradient[k] == pytest.approx((above - below) / 2e-4, rel=1e-3, abs=1e-4 * abs(value))
 

@@ -418,8 +418,9 @@ def start_kernels(kernel: Any, X: Any) -> Any:
 
 def _start_blocks(kernel: Any, X: Blocks) -> Any:
     if isinstance(kernel, PerBlock):
-        kernel.check_reads(X)
-        return kernel
+        ordered = kernel.in_order(X.names)
+        ordered.check_reads(X)
+        return ordered
     if isinstance(kernel, Mapping):
         missing = [name for name in X.names if name not in kernel]
         if missing and len(missing) < len(X.names):

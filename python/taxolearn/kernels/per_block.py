@@ -56,6 +56,10 @@ class PerBlock(Sum):
         """The kernel of a block."""
         return self._own_params()[name]  # type: ignore[no-any-return]
 
+    def in_order(self, names: Sequence[str]) -> PerBlock:
+        """The same with its blocks in this order; the kernel itself, if they are others."""
+        return PerBlock({name: self[name] for name in names}) if set(names) == set(self.names) else self
+
     def __repr__(self) -> str:
         return f"PerBlock({self._own_params()!r})"
 
