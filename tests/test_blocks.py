@@ -210,6 +210,45 @@ def test_kernels_of_blocks_are_their_summed_matrix(solver):
     assert isinstance(model.expansions_[0].basis, Blocks)
 
 
+@pytest.mark.parametrize("taxonomy", [None, TREE])
+def test_a_low_rank_is_of_the_blocks_that_are_not_linear(taxonomy, tmp_path):
+    """Words have a kernel matrix of full rank, smooth functions of two numbers one of low rank."""
+    kernel = {"more": RBF(4.0), "words": Linear(3.0)}
+    inputs, fresh = (Blocks({name: blocks[name] for name in kernel}) for blocks in (X, make_blocks(7, 30)))
+    options = {"taxonomy": taxonomy, "tuning": None, "tol": 1e-9}
+    exact = KernelLogisticClassifier(kernel, **options).fit(inputs, Y)
+    model = KernelLogisticClassifier(kernel, solver=Solver(rank=40), **options).fit(inputs, Y)
+    assert model.result_.algorithm == "low_rank"
+    assert model.result_.objective == pytest.approx(exact.result_.objective, rel=1e-6)
+    np.testing.assert_allclose(model.predict_proba(fresh), exact.predict_proba(fresh), atol=1e-4)
+    (expansion,) = model.expansions_
+    assert len(expansion.basis) == model.result_.ranks[0] <= 40
+    weights = 3.0 * inputs["words"].T @ exact.expansions_[0].coefficients
+    np.testing.assert_allclose(expansion.weights, weights, atol=1e-3)
+    assert exact.expansions_[0].weights is None
+    taxolearn.save(model, tmp_path / "model")
+    loaded = taxolearn.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.predict_proba(fresh), model.predict_proba(fresh), atol=1e-6)
+    if taxonomy is not None:
+        larger = Taxonomy.from_edges([*TREE.to_edges(), ("a", "a3")])
+        grown, expected = (each.with_taxonomy(larger).predict_proba(fresh) for each in (model, exact))
+        np.testing.assert_allclose(grown, expected, atol=1e-4)
+
+
+def test_a_low_rank_of_kernels_of_groups_has_weights_of_linear_blocks():
+    groups = TREE.groups("level")[1]
+    parts = [{"words": Linear(0.5), "more": RBF(4.0)}, {"words": Linear(2.0), "more": RBF(3.0, variance=2.0)}]
+    kernel = PerGroup({group: PerBlock(part) for group, part in zip(groups, parts, strict=True)})
+    inputs = Blocks({name: X[name] for name in ("words", "more")})
+    options = {"taxonomy": TREE, "tuning": None, "tol": 1e-9}
+    exact = KernelLogisticClassifier(kernel, **options).fit(inputs, Y)
+    model = KernelLogisticClassifier(kernel, solver=Solver(rank=60), **options).fit(inputs, Y)
+    np.testing.assert_allclose(model.predict_proba(inputs), exact.predict_proba(inputs), atol=1e-4)
+    larger = Taxonomy.from_edges([*TREE.to_edges(), ("a", "a3")])
+    grown, expected = (each.with_taxonomy(larger).predict_proba(inputs) for each in (model, exact))
+    np.testing.assert_allclose(grown, expected, atol=1e-4)
+
+
 def test_a_sum_of_kernels_on_one_matrix_is_that_of_equal_blocks():
     matrix = X["numbers"]
     model = KernelLogisticClassifier({"a": RBF(2.0), "b": Linear(0.3)}, tuning=None, tol=1e-10)
@@ -286,9 +325,18 @@ def test_kernels_for_other_blocks_are_rejected(kernel, message):
 
 @pytest.mark.parametrize("taxonomy", [None, TREE])
 @pytest.mark.parametrize("coupling", ["auto", LearnedCoupling(1)])
-@pytest.mark.parametrize("kernel", [linear(), {"words": Linear(0.5), "numbers": RBF(1.5), "more": Linear(2.0)}])
-def test_the_gradient_is_that_of_the_criterion(taxonomy, coupling, kernel):
-    model = KernelLogisticClassifier(kernel, taxonomy=taxonomy, coupling=coupling, tuning=CrossValidation(3))
+@pytest.mark.parametrize(
+    ("kernel", "solver"),
+    [
+        (linear(), Solver()),
+        ({"words": Linear(0.5), "numbers": RBF(1.5), "more": Linear(2.0)}, Solver()),
+        ({"words": Linear(0.5), "numbers": RBF(1.5), "more": Linear(2.0)}, Solver(products="tiled")),
+        ({"words": Linear(0.5), "numbers": RBF(1.5), "more": Linear(2.0)}, Solver(rank=20)),
+    ],
+)
+def test_the_gradient_is_that_of_the_criterion(taxonomy, coupling, kernel, solver):
+    tuning = CrossValidation(3)
+    model = KernelLogisticClassifier(kernel, taxonomy=taxonomy, coupling=coupling, tuning=tuning, solver=solver)
     objective = CrossValidationObjective(model, X[:60], Y[:60])
     names = [name for name in objective.names if name.startswith("kernel.")]
     groups = taxonomy is not None

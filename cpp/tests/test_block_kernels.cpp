@@ -25,6 +25,13 @@ namespace {
 constexpr Index rows = block_rows;
 constexpr Index classes = block_classes;
 
+/// Some rows.
+Matrix<double> picked(const MatrixXd& from, const std::vector<Index>& which) {
+  MatrixXd out(static_cast<Index>(which.size()), from.cols());
+  for (Index i = 0; i < out.rows(); ++i) out.row(i) = from.row(which[static_cast<std::size_t>(i)]);
+  return as_matrix(out);
+}
+
 CriterionSettings tight(Strategy strategy, Space space, Method method = Method::lbfgs,
                         Precision precision = Precision::double_) {
   CriterionSettings settings;
@@ -106,7 +113,11 @@ TEST_CASE_TEMPLATE("the operator of partly linear blocks is the matrix of their 
   CHECK(is_partly_linear(*kernel));
   CHECK_FALSE(is_partly_linear(*linear_blocks(some)));
   CHECK_FALSE(is_partly_linear(*make_linear_kernel(1.0)));
-  BlockSum<T> op(kernel, InputRows{inputs.view(), {}}, two);
+  const InputView view = inputs.view();
+  const auto rest = [&] {
+    return std::make_unique<Tiled<T>>(other_kernels(*kernel), other_blocks(*kernel, view), two);
+  };
+  BlockSum<T> op(kernel, InputRows{view, {}}, rest(), two);
   const MatrixXd M = mixed_matrix(inputs, mixed_logs);
   Random random(8);
   for (const Index m : {1, 3, 40}) check_products<T>(op, M, m, random);
@@ -124,7 +135,9 @@ TEST_CASE_TEMPLATE("the operator of partly linear blocks is the matrix of their 
       part(i, j) = M(chosen[static_cast<std::size_t>(i)], chosen[static_cast<std::size_t>(j)]);
   }
   check_products<T>(*op.subset(chosen, two), part, 3, random);
-  CHECK(contains(rejection([&] { BlockSum<T>(kernel, InputRows{inputs.words.sparse(), {}}, one); }), "0 blocks"));
+  const InputRows single{inputs.words.sparse(), {}};
+  CHECK(contains(rejection([&] { BlockSum<T>(kernel, single, rest(), one); }), "do not have 3 blocks"));
+  CHECK(contains(rejection([&] { other_blocks(*kernel, single.X); }), "0 blocks, expected 3"));
 }
 
 TEST_CASE("kernels of blocks are fitted stored, tiled and by low rank as the matrix of their sum is") {
@@ -138,7 +151,7 @@ TEST_CASE("kernels of blocks are fitted stored, tiled and by low rank as the mat
       KernelSettings kernel_settings;
       kernel_settings.algorithm = algorithm;
       kernel_settings.tolerance = 0.0;
-      const KernelPrior sum({make_precomputed_kernel(1.0)}, {}, &labels.tree, 0.6, values, kernel_settings);
+      const KernelPrior sum({make_precomputed_kernel(1.0)}, {}, &labels.tree, 0.6, values, {});
       const KernelPrior blocks({mixed_blocks(mixed_logs)}, {}, &labels.tree, 0.6, X, kernel_settings);
       const FitSettings settings = precise(Space::automatic, precision);
       const FitResult a = fit({values, &labels.likelihood, sum.get()}, settings, Start{}, one);
@@ -146,12 +159,18 @@ TEST_CASE("kernels of blocks are fitted stored, tiled and by low rank as the mat
       CHECK(b.status == Status::converged);
       CHECK(b.objective == doctest::Approx(a.objective).epsilon(precision == Precision::single ? 1e-6 : 1e-9));
       REQUIRE(b.expansions.size() == 1);
-      if (algorithm == KernelAlgorithm::low_rank) continue;  // its basis is a few rows
+      const Expansion& found = b.expansions[0];
       Matrix<double> u(rows, classes), v(rows, classes);
       predict(values, {{make_precomputed_kernel(1.0), values, a.expansions[0].coefficients.view()}}, {}, nullptr,
               a.intercepts.data(), Link::softmax, Output::predictor, u.view(), one);
-      predict(X, {{mixed_blocks(mixed_logs), X, b.expansions[0].coefficients.view()}}, {}, nullptr, b.intercepts.data(),
-              Link::softmax, Output::predictor, v.view(), two);
+      // Of a low rank, the basis is some rows, and words have weights: it does not matter what is in them there.
+      const bool approximate = algorithm == KernelAlgorithm::low_rank;
+      CHECK(found.weights.rows() == (approximate ? 25 : 0));
+      const Matrix<double> words(found.coefficients.rows(), 25), numbers = picked(inputs.numbers.X, found.basis),
+                                                                 more = picked(inputs.more.X, found.basis);
+      const InputView basis = approximate ? side_by_side({words.view(), numbers.view(), more.view()}) : X;
+      predict(X, {{mixed_blocks(mixed_logs), basis, found.coefficients.view(), found.weights.view()}}, {}, nullptr,
+              b.intercepts.data(), Link::softmax, Output::predictor, v.view(), two);
       CHECK(relative_error(dense(v.view()), dense(u.view())) < (precision == Precision::single ? 1e-2 : 1e-5));
     }
   }
@@ -218,6 +237,22 @@ TEST_CASE("the criterion of linear blocks and its gradient are those of the glue
     const Criterion ones = at(none, ways.front());
     CHECK(at({}, ways.front()).value == doctest::Approx(ones.value).epsilon(1e-12));
   }
+}
+
+TEST_CASE("weights that do not fit the linear blocks are rejected") {
+  const Three inputs;
+  const InputView X = inputs.view();
+  const Matrix<double> coefficients(rows, classes), weights(25, classes), wrong(24, classes);
+  const std::vector<double> intercepts(classes, 0.0);
+  Matrix<double> out(rows, classes);
+  const auto reject = [&](const std::shared_ptr<const Kernel>& kernel, const Matrix<double>& of_linear) {
+    const Term term{kernel, X, coefficients.view(), of_linear.view()};
+    return rejection(
+        [&] { predict(X, {term}, {}, nullptr, intercepts.data(), Link::softmax, Output::predictor, out.view(), one); });
+  };
+  CHECK(reject(mixed_blocks(mixed_logs), weights).empty());
+  CHECK(contains(reject(mixed_blocks(mixed_logs), wrong), "weights has shape (24, 4), expected (25, 4)"));
+  CHECK(contains(reject(linear_blocks(some), weights), "no linear block beside"));
 }
 
 TEST_CASE("the gradient by the parameters of kernels of blocks is that of the criterion") {

@@ -8,6 +8,7 @@
 #include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/fit/kernel_product.hpp"
 #include "taxolearn/fit/predict.hpp"
+#include "taxolearn/operators/block_sum.hpp"
 #include "taxolearn/operators/linear.hpp"
 
 namespace taxolearn {
@@ -78,6 +79,23 @@ void set_gap(FitResult& result, double objective, double gap) {
   }
 }
 
+/// Weights of the features of the linear blocks of a kernel, for coefficients (n x functions).
+Matrix<double> weights_of_linear_blocks(const Kernel& kernel, const InputView& X, DenseView<const double> coefficients,
+                                        const Execution& execution) {
+  const InputView linear = linear_blocks(kernel, X);
+  Matrix<double> S(coefficients.rows, coefficients.cols);
+  copy(coefficients, S.view());
+  Matrix<double> out = project(linear, S, execution);
+  auto block = input_blocks(linear)->begin();
+  for (const auto& part : kernel.block_parts()) {
+    const std::optional<double> variance = part->linear_variance();
+    if (!variance.has_value()) continue;
+    Array(out.row(block->first), input_features(block->X) * out.cols()) *= *variance;
+    ++block;
+  }
+  return out;
+}
+
 /// The expansions that predict, of every kernel.
 std::vector<Expansion> expand(const Problem& problem, const Matrix<double>& alpha, const Execution& execution) {
   const bool own = !problem.prior.kernel_of.empty();
@@ -99,6 +117,8 @@ std::vector<Expansion> expand(const Problem& problem, const Matrix<double>& alph
     if (!factors.empty()) {
       out[l].basis = factors[l]->pivots;
       out[l].coefficients = basis_coefficients(*factors[l], part);
+      const Kernel& kernel = *problem.prior.kernels->kernels()[l];
+      if (is_partly_linear(kernel)) out[l].weights = weights_of_linear_blocks(kernel, problem.X, part, execution);
       continue;
     }
     out[l].coefficients = Matrix<double>(part.rows, part.cols);

@@ -6,19 +6,22 @@
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/kernels/functions.hpp"
 #include "taxolearn/operators/subset.hpp"
-#include "taxolearn/operators/tiled.hpp"
 
 namespace taxolearn {
 namespace {
 
-/// The blocks whose kernel is not linear, side by side.
-InputView rest_of(const InputView& X, const std::vector<std::shared_ptr<const Kernel>>& parts) {
+using Parts = std::vector<std::shared_ptr<const Kernel>>;
+
+bool is_linear(const std::shared_ptr<const Kernel>& part) { return part->linear_variance().has_value(); }
+
+/// The blocks whose kernel is linear, or those whose kernel is not, side by side.
+InputView some_blocks(const Parts& parts, const InputView& X, bool linear) {
   const std::vector<InputBlock>* const blocks = input_blocks(X);
   require(blocks != nullptr && blocks->size() == parts.size(), "the inputs have ",
           blocks == nullptr ? 0 : blocks->size(), " blocks, expected ", parts.size(), ", one for every kernel");
   std::vector<InputView> out;
   for (std::size_t b = 0; b < parts.size(); ++b) {
-    if (!parts[b]->linear_variance().has_value()) out.push_back((*blocks)[b].X);
+    if (is_linear(parts[b]) == linear) out.push_back((*blocks)[b].X);
   }
   return side_by_side(out);
 }
@@ -26,29 +29,37 @@ InputView rest_of(const InputView& X, const std::vector<std::shared_ptr<const Ke
 }  // namespace
 
 bool is_partly_linear(const Kernel& kernel) {
-  const std::vector<std::shared_ptr<const Kernel>> parts = kernel.block_parts();
-  const auto count =
-      std::count_if(parts.begin(), parts.end(), [](const auto& part) { return part->linear_variance().has_value(); });
+  const Parts parts = kernel.block_parts();
+  const auto count = std::count_if(parts.begin(), parts.end(), is_linear);
   return count > 0 && count < static_cast<Index>(parts.size());
 }
 
-template <class T>
-BlockSum<T>::BlockSum(std::shared_ptr<const Kernel> kernel, InputRows rows, const Execution& execution)
-    : kernel_(std::move(kernel)), rows_(std::move(rows)) {
-  const std::vector<std::shared_ptr<const Kernel>> parts = kernel_->block_parts();
-  std::vector<std::shared_ptr<const Kernel>> others;
-  const InputView rest = rest_of(rows_.X, parts);
-  for (std::size_t b = 0; b < parts.size(); ++b) {
-    const std::optional<double> variance = parts[b]->linear_variance();
-    linear_.push_back(nullptr);
-    if (variance.has_value()) {
-      const InputView& X = (*input_blocks(rows_.X))[b].X;
-      linear_.back() = make_matrix_linear<T>(InputRows{X, rows_.selected}, *variance, FeatureOrder::compact, execution);
-    } else {
-      others.push_back(parts[b]);
-    }
+std::shared_ptr<const Kernel> other_kernels(const Kernel& kernel) {
+  Parts others;
+  for (const auto& part : kernel.block_parts()) {
+    if (!is_linear(part)) others.push_back(part);
   }
-  rest_ = std::make_unique<Tiled<T>>(make_block_kernel(std::move(others)), InputRows{rest, rows_.selected}, execution);
+  return make_block_kernel(std::move(others));
+}
+
+InputView other_blocks(const Kernel& kernel, const InputView& X) { return some_blocks(kernel.block_parts(), X, false); }
+
+InputView linear_blocks(const Kernel& kernel, const InputView& X) { return some_blocks(kernel.block_parts(), X, true); }
+
+template <class T>
+BlockSum<T>::BlockSum(std::shared_ptr<const Kernel> kernel, InputRows rows, std::unique_ptr<Operator<T>> rest,
+                      const Execution& execution)
+    : kernel_(std::move(kernel)), rows_(std::move(rows)), rest_(std::move(rest)) {
+  const Parts parts = kernel_->block_parts();
+  require(input_blocks(rows_.X) != nullptr && input_blocks(rows_.X)->size() == parts.size(), "the inputs do not have ",
+          parts.size(), " blocks, one for every kernel");
+  for (std::size_t b = 0; b < parts.size(); ++b) {
+    linear_.push_back(nullptr);
+    if (!is_linear(parts[b])) continue;
+    const InputView& X = (*input_blocks(rows_.X))[b].X;
+    linear_.back() = make_matrix_linear<T>(InputRows{X, rows_.selected}, *parts[b]->linear_variance(),
+                                           FeatureOrder::compact, execution);
+  }
 }
 
 template <class T>
@@ -62,7 +73,7 @@ void BlockSum<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, 
 template <class T>
 void BlockSum<T>::apply_cross(const InputView& Xnew, DenseView<const T> S, DenseView<T> out,
                               const Execution& execution) {
-  rest_->apply_cross(rest_of(Xnew, kernel_->block_parts()), S, out, execution);
+  rest_->apply_cross(other_blocks(*kernel_, Xnew), S, out, execution);
   Matrix<T> part(out.rows, out.cols);
   for (std::size_t b = 0; b < linear_.size(); ++b) {
     if (linear_[b] == nullptr) continue;
@@ -79,7 +90,7 @@ void BlockSum<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, doub
   std::vector<double> others(static_cast<std::size_t>(rest_->parameters()));
   rest_->bilinear_grad(E, F, others.data(), execution);
   const double* next = others.data();
-  const std::vector<std::shared_ptr<const Kernel>> parts = kernel_->block_parts();
+  const Parts parts = kernel_->block_parts();
   for (std::size_t b = 0; b < parts.size(); gradient += parts[b++]->parameters()) {
     if (linear_[b] != nullptr) {
       linear_[b]->bilinear_grad(E, F, gradient, execution);
@@ -92,7 +103,7 @@ void BlockSum<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, doub
 
 template <class T>
 std::unique_ptr<Operator<T>> BlockSum<T>::subset(const std::vector<Index>& rows, const Execution& execution) {
-  return std::make_unique<BlockSum>(kernel_, subset_of(rows_, rows), execution);
+  return std::make_unique<BlockSum>(kernel_, subset_of(rows_, rows), rest_->subset(rows, execution), execution);
 }
 
 template class BlockSum<float>;

@@ -21,6 +21,7 @@ from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgra
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult
 from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
+from taxolearn.kernels.per_block import PerBlock
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.search import Evaluation, LearningResult
 
@@ -215,6 +216,9 @@ def _pack_functions(functions: ClassFunctions, packer: Packer, dtype: Any) -> An
             "basis": None if each.basis is None else packer.matrix(f"basis.{k}", each.basis),
             "coefficients": packer.array(f"coefficients.{k}", each.coefficients.astype(dtype, copy=False)),
             "functions": packer.value(each.functions),
+            "weights": None
+            if each.weights is None
+            else packer.array(f"linear.{k}", each.weights.astype(dtype, copy=False)),
         }
         for k, each in enumerate(functions.expansions)
     ]
@@ -270,7 +274,13 @@ def _unpack_expansion(entry: Any, unpacker: Unpacker) -> Expansion:
         raise ContentError("it has functions that do not fit together")
     if basis is not None:
         kernel.check_reads(basis)
-    return Expansion(kernel, basis, np.ascontiguousarray(coefficients, dtype=np.float64), functions)
+    weights = None
+    if entry.get("weights") is not None:  # files of before have none
+        if basis is None or not isinstance(kernel, PerBlock) or len(kernel.linear_blocks) in (0, len(kernel.names)):
+            raise ContentError("it has weights of linear blocks, but no such blocks")
+        rows = sum(basis[name].shape[1] for name in kernel.linear_blocks)
+        weights = np.ascontiguousarray(unpacker.array(entry["weights"], rows, len(functions)), dtype=np.float64)
+    return Expansion(kernel, basis, np.ascontiguousarray(coefficients, dtype=np.float64), functions, weights)
 
 
 def _check_kernel_functions(functions: KernelFunctions, n_classes: int) -> None:

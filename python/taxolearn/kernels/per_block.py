@@ -9,6 +9,7 @@ from typing import Any
 from taxolearn import _core
 from taxolearn.blocks import Blocks
 from taxolearn.kernels.base import Kernel, Parameter, Sum
+from taxolearn.kernels.inner_product import Linear
 
 __all__ = ["PerBlock"]
 
@@ -55,6 +56,11 @@ class PerBlock(Sum):
     def __getitem__(self, name: str) -> Kernel:
         """The kernel of a block."""
         return self._own_params()[name]  # type: ignore[no-any-return]
+
+    @property
+    def linear_blocks(self) -> tuple[str, ...]:
+        """Names of the blocks whose kernel is linear."""
+        return tuple(name for name, part in zip(self.names, self.parts, strict=True) if isinstance(part, Linear))
 
     def in_order(self, names: Sequence[str]) -> PerBlock:
         """The same with its blocks in this order; the kernel itself, if they are others."""

@@ -35,6 +35,7 @@ struct Timings {
 struct Expansion {
   std::vector<Index> basis;     ///< rows of X; empty: all
   Matrix<double> coefficients;  ///< basis x functions
+  Matrix<double> weights;       ///< what linear blocks add, under low_rank: their features x functions; else empty
 };
 
 struct FitResult {

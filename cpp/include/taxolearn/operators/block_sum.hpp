@@ -1,7 +1,7 @@
 // A sum of kernels over blocks of the inputs, some of them linear: M = sum_b M_b.
 //
-// The linear ones are multiplied by their features, which costs next to nothing where these are sparse; the entries of
-// the others are computed anew in every product, tile by tile, all blocks at once.
+// The linear ones are multiplied by their features, exactly and cheaply; the others have another operator, tiled or
+// low_rank, of all these blocks at once.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,18 @@ namespace taxolearn {
 /// Whether a kernel has blocks of both kinds.
 bool is_partly_linear(const Kernel& kernel);
 
+/// Of a kernel that is partly linear, the sum over the other blocks; and both kinds of blocks of the inputs.
+std::shared_ptr<const Kernel> other_kernels(const Kernel& kernel);
+InputView other_blocks(const Kernel& kernel, const InputView& X);
+InputView linear_blocks(const Kernel& kernel, const InputView& X);
+
 /// Of a kernel that is partly linear. Holds a view: the inputs must outlive it.
 template <class T>
 class BlockSum final : public Operator<T> {
  public:
-  BlockSum(std::shared_ptr<const Kernel> kernel, InputRows rows, const Execution& execution);
+  /// `rest` is an operator of other_kernels on other_blocks.
+  BlockSum(std::shared_ptr<const Kernel> kernel, InputRows rows, std::unique_ptr<Operator<T>> rest,
+           const Execution& execution);
 
   Index rows() const override { return rows_.count(); }
   void apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) override;
@@ -29,7 +36,7 @@ class BlockSum final : public Operator<T> {
   Index parameters() const override { return kernel_->parameters(); }
   void bilinear_grad(DenseView<const T> E, DenseView<const T> F, double* gradient, const Execution& execution) override;
   std::unique_ptr<Operator<T>> subset(const std::vector<Index>& rows, const Execution& execution) override;
-  std::string algorithm() const override { return "tiled"; }
+  std::string algorithm() const override { return rest_->algorithm(); }
 
  private:
   std::shared_ptr<const Kernel> kernel_;
