@@ -104,7 +104,9 @@ class Landscape:
     n_held_out = 20.0
     partitions = (np.arange(20) % 2,)
 
-    def __init__(self, value, names=("kernel.variance",), bounds=None, fails=(), products=lambda step: 1):
+    def __init__(
+        self, value, names=("kernel.variance",), bounds=None, fails=(), products=lambda step: 1, temperature=None
+    ):
         self.names = names
         self.theta = np.linspace(0.1, 0.5, len(names))
         self.bounds = np.tile([-11.5, 11.5], (len(names), 1)) if bounds is None else np.array(bounds)
@@ -112,6 +114,7 @@ class Landscape:
         self.value = value
         self.fails = fails
         self.products = products
+        self.temperature = temperature or (lambda step: 1 + step)
         self.seen = []
         self.accepted = []
 
@@ -120,7 +123,7 @@ class Landscape:
         self.seen.append(step)
         usable = round(step) not in self.fails
         value, products = self.n_held_out * self.value(step), self.products(round(step))
-        found = Evaluation(theta, value, None, usable, tol, products, 0.0, temperature=1 + step)
+        found = Evaluation(theta, value, None, usable, tol, products, 0.0, temperature=self.temperature(step))
         return found, np.full((3, 2), step)
 
     def accept(self):
@@ -375,6 +378,13 @@ def test_the_search_begins_where_it_is_told():
     found = search_scale(toy, start=toy.theta + 3 * np.log(FACTOR))
     assert toy.steps == [3, 2, 4]
     assert found.loss == 10
+
+
+@pytest.mark.parametrize(("temperature", "steps"), [(1.3, [0, -1, -2, -3]), (1.05, [0]), (0.5, [0])])
+def test_a_start_that_is_near_is_left_only_downwards(temperature, steps):
+    toy = Landscape(lambda s: 10 + (s + 2) ** 2, temperature=lambda step: temperature)
+    search_scale(toy, is_near=True)
+    assert toy.steps == steps
 
 
 def test_warm_starts_begin_with_what_was_learned():

@@ -24,6 +24,7 @@ _TOLERANCE = 1e-3  # relative gap of the fits
 _LEAST_GAIN = 1e-3  # of the loss, relative, for which a step is worth its time
 _MOST_PRODUCTS = 400  # of a fold, from which on fits are too slow
 _LARGEST_LOSS = 0.02  # relative, that a step away from such fits may bring
+_TOO_SURE = 1.1  # temperature of predictors that are too large
 _MESSAGES = {
     "converged": f"variances were tried in steps of a factor of {_FACTOR:g}, {{}} in all",
     "max_evaluations": "stopped after max_evaluations={}",
@@ -80,6 +81,7 @@ def search_scale(
     objective: Any,
     *,
     start: Floats | None = None,
+    is_near: bool = False,
     max_evaluations: int = 6,
     deadline: float = np.inf,
     progress: Callable[..., None] | None = None,
@@ -94,6 +96,9 @@ def search_scale(
         others, length scales and the variance of intercepts among them, stay.
     start : array of shape (m,), optional
         Logarithms of the hyperparameters to begin with, by default those of the objective.
+    is_near : bool, default=False
+        Whether the start was found by fewer rows of the same kind. Then it is left only for a lower value, if the
+        temperature tells that predictors are too large.
     max_evaluations : int, default=6
         Most values to try.
     deadline : float, optional
@@ -138,7 +143,9 @@ def search_scale(
 
     def search() -> str:
         try_step(0)
-        for direction in (-1, 1):
+        assert best is not None
+        directions = (-1, 1) if not is_near else (-1,) if best[0].temperature > _TOO_SURE else ()
+        for direction in directions:
             step, is_better = direction, bool(moved.any())
             while is_better:
                 if len(done) >= max_evaluations:

@@ -26,8 +26,9 @@ __all__ = ["LogisticScores", "OutOfTimeError", "best_of", "score_logistic"]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-_WORK = 1e8  # multiplications of a product, up to which all rows are used to choose hyperparameters
+_WORK = 3e7  # multiplications of a product, with so many rows as hyperparameters are chosen by
 _LEAST_ROWS = 3000
+_LARGEST_PART = 0.5  # of all rows, above which all are used
 _CANDIDATES = 4
 _USUAL = 3  # of these
 _NATS = 2.0  # by which a hyperparameter has to lower the loss of all rows, for a candidate that has more of them
@@ -94,6 +95,8 @@ def score_logistic(
         At the deadline.
     """
 
+    tuning = as_tuning(estimator.tuning)
+
     def watch(*_: object) -> None:
         if time.perf_counter() > deadline:
             raise OutOfTimeError
@@ -103,7 +106,7 @@ def score_logistic(
             tuning=CrossValidation(
                 folds if part is None else folds[part],
                 learn_intercept_variance=False,
-                learn_temperature=model.tuning is not None,
+                learn_temperature=tuning is not None,
             )
         )
         given = (X, y, weights) if part is None else (X[part], y[part], None if weights is None else weights[part])
@@ -116,7 +119,6 @@ def score_logistic(
         return tell
 
     subset, before = None, 0.0
-    tuning = as_tuning(estimator.tuning)
     if tuning is not None and tuning.search == "scale":
         subset = _subset(X, y, folds, len(classes))
         if subset is not None:
@@ -128,9 +130,14 @@ def score_logistic(
         estimator = _learn(estimator, tuning, X, y, weights, folds, deadline)[0]
     full = objective(estimator)
     begin = time.perf_counter()
-    most = 1 if estimator.tuning is None else _CANDIDATES
+    most = 2 if subset is not None else 1 if estimator.tuning is None else _CANDIDATES
     found = search_scale(
-        full, max_evaluations=most, deadline=deadline, progress=watch, report=seen(before, 1.0) if most > 1 else None
+        full,
+        is_near=subset is not None,
+        max_evaluations=most,
+        deadline=deadline,
+        progress=watch,
+        report=seen(before, 1.0) if most > 1 else None,
     )
     seconds = (time.perf_counter() - begin) / len(found.evaluations) / max(1, len(np.unique(folds[folds >= 0])))
     tuned = _tuned(estimator, full, found)
@@ -184,7 +191,7 @@ def _subset(X: Any, y: npt.NDArray[Any], folds: npt.NDArray[np.int32], n_classes
     """Rows to choose hyperparameters by; None for all of them."""
     per_row = (X.nnz if sp.issparse(X) else X.size) / max(1, X.shape[0]) * n_classes
     count = max(_LEAST_ROWS, int(_WORK / max(1.0, per_row)))
-    if count >= X.shape[0]:
+    if count > _LARGEST_PART * X.shape[0]:
         return None
     random = np.random.RandomState(0)
     numbers, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
