@@ -208,6 +208,10 @@ TEST_CASE("variances of blocks that do not fit the inputs are rejected") {
   Problem problem{inputs.view(), &labels.likelihood, {}};
   problem.prior.block_variances = {1.0, 2.0};
   CHECK(contains(rejection([&] { fit(problem, FitSettings{}, Start{}, one); }), "2 variances of blocks, expected 3"));
+  KernelMatrices matrices({linear_blocks(some)}, inputs.view(), {});
+  problem.prior.kernels = &matrices;
+  CHECK(contains(rejection([&] { fit(problem, FitSettings{}, Start{}, one); }), "belong to the kernels"));
+  problem.prior.kernels = nullptr;
   problem.X = inputs.words.sparse();
   CHECK(contains(rejection([&] { fit(problem, FitSettings{}, Start{}, one); }), "X is one matrix"));
 }

@@ -97,7 +97,7 @@ void expand(const DenseView<const T>& X, Index first, const DenseView<const floa
   }
 }
 
-/// Block after block, into memory of this thread where it is not the first.
+/// Block after block, by way of memory of this thread.
 template <class U>
 void expand(const BlockedView& X, Index first, const DenseView<const U>& W, const DenseView<double>& out) {
   thread_local Buffer<double> memory;

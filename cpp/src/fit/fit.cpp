@@ -306,6 +306,7 @@ FitResult fit_plainly(const Problem& problem, const FitSettings& settings, const
 FitResult fit(const Problem& problem, const FitSettings& settings, const Start& start, const Execution& execution) {
   if (problem.prior.block_variances.empty()) return fit_plainly(problem, settings, start, execution);
   require(problem.likelihood != nullptr, "the problem has no likelihood");
+  require(problem.prior.kernels == nullptr, "variances of blocks belong to the kernels, where there are some");
   // Weights of features times their factor become weights of the features themselves.
   Problem scaled = problem;
   scaled.X = with_variances(problem.X, problem.prior.block_variances);
