@@ -199,6 +199,15 @@ def test_the_page_of_uncertain_labels_runs(capsys):
     assert all(float(less) < share for less, share in zip(absent.split(), shares, strict=True))
 
 
+def test_the_page_of_blocks_runs(capsys):
+    assert run_page("blocks.md") == 3
+    together, apart, kernel, *_ = capsys.readouterr().out.splitlines()
+    said = re.search(r"falls from ([\d.]+) \(one matrix\) to ([\d.]+)", read_page("blocks.md")).groups()
+    losses = [float(line.split()[-1]) for line in (together, apart)]
+    assert losses == pytest.approx([float(loss) for loss in said], abs=0.02)
+    assert kernel.startswith("PerBlock({'words': Linear(")
+
+
 class TestAddingAKernel:
     page = read_page("adding-a-kernel.md")
 

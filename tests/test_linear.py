@@ -230,7 +230,7 @@ def test_algorithm_must_fit_the_inputs():
         testing.LinearDouble(np.ones((3, 2)), 1.0, "sparse")
     with pytest.raises(ValueError, match='algorithm "dense" needs dense inputs'):
         testing.LinearDouble(random_rows(9, 9), 1.0, "dense")
-    with pytest.raises(ValueError, match='algorithm is "fast", expected auto, sparse, dense or stored'):
+    with pytest.raises(ValueError, match='algorithm is "fast", expected auto, sparse, dense, blocks or stored'):
         testing.LinearDouble(np.ones((3, 2)), 1.0, "fast")
 
 

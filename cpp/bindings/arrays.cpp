@@ -39,8 +39,18 @@ Input as_input(const py::object& X) {
     }
     return input;
   }
+  if (py::hasattr(X, "matrices")) {
+    std::vector<InputView> views;
+    for (const py::handle& each : X.attr("matrices")) {
+      Input block = as_input(py::reinterpret_borrow<py::object>(each));
+      views.push_back(block.view);
+      input.owners.insert(input.owners.end(), block.owners.begin(), block.owners.end());
+    }
+    input.view = side_by_side(views);
+    return input;
+  }
   require(py::hasattr(X, "indptr") && py::hasattr(X, "indices") && py::hasattr(X, "data"),
-          "X must be an array or a CSR matrix");
+          "X must be an array or a CSR matrix, or blocks of these");
   const auto data = py::cast<py::array>(X.attr("data"));
   const auto indices = py::cast<py::array>(X.attr("indices"));
   const auto indptr = py::cast<py::array>(X.attr("indptr"));

@@ -23,7 +23,8 @@ struct Input {
   std::vector<py::array> owners;
 };
 
-/// From a C-ordered float32 or float64 array, or a CSR matrix of scipy with 32- or 64-bit indices.
+/// From a C-ordered float32 or float64 array, a CSR matrix of scipy with 32- or 64-bit indices, or an object whose
+/// attribute `matrices` has several of these.
 Input as_input(const py::object& X);
 
 template <class T>

@@ -116,11 +116,13 @@ void bind_result(py::module_& module) {
           [](FitResult& self) {
             py::list out;
             for (Expansion& each : self.expansions)
-              out.append(py::make_tuple(each.basis, as_array(std::move(each.coefficients))));
+              out.append(py::make_tuple(each.basis, as_array(std::move(each.coefficients)),
+                                        as_array(std::move(each.weights))));
             self.expansions.clear();
             return out;
           },
-          "Hands over, per kernel, the rows of its basis (empty: all) and their coefficients.")
+          "Hands over, per kernel, the rows of its basis (empty: all), their coefficients, and weights of linear "
+          "blocks.")
       .def(
           "take_point", [](FitResult& self) { return as_array(std::move(self.point)); },
           "Hands over the point that the solver came to, if the settings kept it.");
@@ -153,6 +155,7 @@ struct HeldTerm {
   std::shared_ptr<const Kernel> kernel;
   Input basis;
   py::array coefficients;
+  py::object weights;
 };
 
 py::array_t<double> predict_kernels(const py::object& X, const std::vector<HeldTerm>& held,
@@ -162,7 +165,9 @@ py::array_t<double> predict_kernels(const py::object& X, const std::vector<HeldT
   const Input input = as_input(X);
   std::vector<Term> terms;
   for (const HeldTerm& each : held)
-    terms.push_back({each.kernel, each.basis.view, as_matrix<double>("coefficients", each.coefficients)});
+    terms.push_back({each.kernel, each.basis.view, as_matrix<double>("coefficients", each.coefficients),
+                     each.weights.is_none() ? DenseView<const double>()
+                                            : as_matrix<double>("weights", py::cast<py::array>(each.weights))});
   const Index outputs = intercepts.size();
   const double* const b = as_vector<double>("intercepts", intercepts, outputs);
   py::array_t<double> out({input_rows(input.view), outputs});
@@ -178,10 +183,12 @@ void bind_predict(py::module_& module) {
              py::arg("X"), py::arg("weights"), py::arg("intercepts"), py::arg("link"), py::arg("temperature") = 1.0,
              py::arg("output"), py::arg("n_threads") = 1);
   py::class_<HeldTerm>(module, "Term", py::module_local(), "A kernel, the inputs of its basis, and coefficients.")
-      .def(py::init([](std::shared_ptr<Kernel> kernel, const py::object& basis, py::array coefficients) {
-             return HeldTerm{std::move(kernel), as_input(basis), std::move(coefficients)};
-           }),
-           py::kw_only(), py::arg("kernel"), py::arg("basis"), py::arg("coefficients"));
+      .def(py::init(
+               [](std::shared_ptr<Kernel> kernel, const py::object& basis, py::array coefficients, py::object weights) {
+                 return HeldTerm{std::move(kernel), as_input(basis), std::move(coefficients), std::move(weights)};
+               }),
+           py::kw_only(), py::arg("kernel"), py::arg("basis"), py::arg("coefficients"),
+           py::arg("weights") = py::none());
   module.def("predict_kernels", &predict_kernels, "The same from kernel expansions.", py::kw_only(), py::arg("X"),
              py::arg("terms"), py::arg("kernel_of") = std::vector<Index>(), py::arg("coupling") = py::none(),
              py::arg("intercepts"), py::arg("link"), py::arg("temperature") = 1.0, py::arg("output"),

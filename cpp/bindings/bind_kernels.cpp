@@ -97,6 +97,9 @@ void bind_kernels(py::module_& module) {
   module.def(
       "ProductKernel", [](const Parts& parts) { return to_python(make_product_kernel(from_python(parts))); },
       py::arg("parts"));
+  module.def(
+      "BlockKernel", [](const Parts& parts) { return to_python(make_block_kernel(from_python(parts))); },
+      py::arg("parts"));
 }
 
 }  // namespace taxolearn::python

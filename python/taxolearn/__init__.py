@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from taxolearn import datasets, decisions, features, kernels, metrics, model_selection
+from taxolearn.blocks import Blocks
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
@@ -22,6 +23,7 @@ from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.search import LearningResult
 
 __all__ = [
+    "Blocks",
     "CrossValidation",
     "ExpectationResult",
     "FitResult",

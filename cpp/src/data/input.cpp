@@ -3,9 +3,11 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
+#include "taxolearn/base/check.hpp"
 #include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/base/product.hpp"
 #include "taxolearn/base/vector.hpp"
@@ -95,6 +97,19 @@ void expand(const DenseView<const T>& X, Index first, const DenseView<const floa
   }
 }
 
+/// Block after block, by way of memory of this thread.
+template <class U>
+void expand(const BlockedView& X, Index first, const DenseView<const U>& W, const DenseView<double>& out) {
+  thread_local Buffer<double> memory;
+  memory.resize(static_cast<std::size_t>(out.rows * out.cols));
+  const DenseView<double> part(memory.data(), out.rows, out.cols);
+  clear(out);
+  for (const InputBlock& block : X.blocks) {
+    expand_rows(block.X, first, row_block(W, block.first, input_features(block.X)), part);
+    for (Index i = 0; i < out.rows; ++i) axpy_block(block.factor, part.row(i), out.row(i), out.cols);
+  }
+}
+
 template <class V, class I>
 void project(const SparseView<V, I>& X, Index first, const DenseView<const double>& S, Index column, Index count,
              const DenseView<double>& W) {
@@ -116,6 +131,19 @@ void project(const DenseView<const T>& X, Index first, const DenseView<const dou
   Buffer<double> memory;
   add_product(Product::AtB, as_double(row_block(X, first, S.rows), memory), block(S, 0, S.rows, column, count),
               block(W, 0, W.rows, column, count));
+}
+
+void project(const BlockedView& X, Index first, const DenseView<const double>& S, Index column, Index count,
+             const DenseView<double>& W) {
+  thread_local Buffer<double> memory;
+  memory.resize(static_cast<std::size_t>(S.rows * count));
+  const DenseView<double> scaled(memory.data(), S.rows, count);
+  for (const InputBlock& each : X.blocks) {
+    for (Index i = 0; i < S.rows; ++i) {
+      for (Index c = 0; c < count; ++c) scaled.row(i)[c] = each.factor * S.row(i)[column + c];
+    }
+    project_columns(each.X, first, scaled, 0, count, block(W, each.first, input_features(each.X), column, count));
+  }
 }
 
 /// Rows begin .. end of X^T S. Of every row of X it takes the entries of these features, which are neighbours because
@@ -151,6 +179,9 @@ template <class T>
 void project(const DenseView<const T>&, const DenseView<const double>&, Index, const DenseView<double>&) {
   assert(false && "sparse inputs expected");
 }
+void project(const BlockedView&, const DenseView<const double>&, Index, const DenseView<double>&) {
+  assert(false && "a sparse matrix expected");
+}
 
 /// The features in parts, so many for each thread.
 Blocks feature_parts(const InputView& X, Index per_thread, const Execution& execution) {
@@ -178,6 +209,15 @@ void norms(const DenseView<const T>& X, double* out) {
   for (Index i = 0; i < X.rows; ++i) out[i] = dot_block(X.row(i), X.row(i), X.cols);
 }
 
+void norms(const BlockedView& X, double* out) {
+  std::vector<double> part(static_cast<std::size_t>(X.rows));
+  std::fill(out, out + X.rows, 0.0);
+  for (const InputBlock& block : X.blocks) {
+    squared_norms(block.X, part.data());
+    axpy_block(block.factor * block.factor, part.data(), out, X.rows);
+  }
+}
+
 template <class V, class I>
 Index entries(const SparseView<V, I>& X) {
   return X.nonzeros();
@@ -188,7 +228,45 @@ Index entries(const DenseView<const T>& X) {
   return X.rows * X.cols;
 }
 
+Index entries(const BlockedView& X) {
+  Index sum = 0;
+  for (const InputBlock& block : X.blocks) sum += input_entries(block.X);
+  return sum;
+}
+
 }  // namespace
+
+InputView side_by_side(const std::vector<InputView>& matrices) {
+  require(!matrices.empty(), "there is no block, expected at least one matrix");
+  BlockedView out;
+  out.rows = input_rows(matrices.front());
+  for (const InputView& X : matrices) {
+    require(input_blocks(X) == nullptr, "block ", out.blocks.size(), " has blocks itself, expected a matrix");
+    require(input_rows(X) == out.rows, "block ", out.blocks.size(), " has ", input_rows(X), " rows, expected ",
+            out.rows, " as in the first");
+    out.blocks.push_back({X, 1.0, out.cols});
+    out.cols += input_features(X);
+  }
+  return out;
+}
+
+InputView with_variances(const InputView& X, const std::vector<double>& variances) {
+  require(input_blocks(X) != nullptr, "there are variances of blocks, but X is one matrix");
+  BlockedView out = std::get<BlockedView>(X);
+  require(variances.size() == out.blocks.size(), "there are ", variances.size(), " variances of blocks, expected ",
+          out.blocks.size());
+  for (std::size_t b = 0; b < variances.size(); ++b) {
+    require(std::isfinite(variances[b]) && variances[b] > 0.0, "the variance of block ", b,
+            " must be positive and finite, got ", variances[b]);
+    out.blocks[b].factor = std::sqrt(variances[b]);
+  }
+  return out;
+}
+
+const std::vector<InputBlock>* input_blocks(const InputView& X) {
+  const auto* const blocked = std::get_if<BlockedView>(&X);
+  return blocked == nullptr ? nullptr : &blocked->blocks;
+}
 
 bool is_sparse(const InputView& X) { return X.index() < 4; }
 

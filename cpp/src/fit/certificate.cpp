@@ -5,21 +5,34 @@
 #include <numeric>
 
 #include "predictor_space.hpp"
+#include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/fit/kernel_product.hpp"
 #include "taxolearn/fit/predict.hpp"
+#include "taxolearn/operators/block_sum.hpp"
 #include "taxolearn/operators/linear.hpp"
 
 namespace taxolearn {
 namespace {
 
-/// X^T S, d x C.
+/// out = X^T S, d x C.
+void project(const InputView& X, const Matrix<double>& S, DenseView<double> out, const Execution& execution) {
+  if (const auto* const blocks = input_blocks(X)) {
+    for (const InputBlock& each : *blocks) {
+      const DenseView<double> own = row_block(out, each.first, input_features(each.X));
+      project(each.X, S, own, execution);
+      for_row_blocks(own.rows, own.cols, execution,
+                     [&](Index first, Index count) { Array(own.row(first), count * own.cols) *= each.factor; });
+    }
+  } else if (is_sparse(X)) {
+    project_sparse(X, S.view(), out, execution);
+  } else {
+    make_linear_features<double>(X, 1.0, execution)->project(S.view(), out, execution);
+  }
+}
+
 Matrix<double> project(const InputView& X, const Matrix<double>& S, const Execution& execution) {
   auto out = Matrix<double>::uninitialised(input_features(X), S.cols());
-  if (is_sparse(X)) {
-    project_sparse(X, S.view(), out.view(), execution);
-  } else {
-    make_linear_features<double>(X, 1.0, execution)->project(S.view(), out.view(), execution);
-  }
+  project(X, S, out.view(), execution);
   return out;
 }
 
@@ -66,6 +79,23 @@ void set_gap(FitResult& result, double objective, double gap) {
   }
 }
 
+/// Weights of the features of the linear blocks of a kernel, for coefficients (n x functions).
+Matrix<double> weights_of_linear_blocks(const Kernel& kernel, const InputView& X, DenseView<const double> coefficients,
+                                        const Execution& execution) {
+  const InputView linear = linear_blocks(kernel, X);
+  Matrix<double> S(coefficients.rows, coefficients.cols);
+  copy(coefficients, S.view());
+  Matrix<double> out = project(linear, S, execution);
+  auto block = input_blocks(linear)->begin();
+  for (const auto& part : kernel.block_parts()) {
+    const std::optional<double> variance = part->linear_variance();
+    if (!variance.has_value()) continue;
+    Array(out.row(block->first), input_features(block->X) * out.cols()) *= *variance;
+    ++block;
+  }
+  return out;
+}
+
 /// The expansions that predict, of every kernel.
 std::vector<Expansion> expand(const Problem& problem, const Matrix<double>& alpha, const Execution& execution) {
   const bool own = !problem.prior.kernel_of.empty();
@@ -87,6 +117,8 @@ std::vector<Expansion> expand(const Problem& problem, const Matrix<double>& alph
     if (!factors.empty()) {
       out[l].basis = factors[l]->pivots;
       out[l].coefficients = basis_coefficients(*factors[l], part);
+      const Kernel& kernel = *problem.prior.kernels->kernels()[l];
+      if (is_partly_linear(kernel)) out[l].weights = weights_of_linear_blocks(kernel, problem.X, part, execution);
       continue;
     }
     out[l].coefficients = Matrix<double>(part.rows, part.cols);
@@ -127,23 +159,35 @@ double coupled_square(const Coupling* coupling, Index classes, double* p) {
   return dot_block(before.data(), p, classes);
 }
 
-/// g . K g of the linear kernel, by X^T g, of which there is a part at a time.
-double squared_norm(const Problem& problem, const Matrix<double>& g, const Execution& execution) {
-  const Index classes = g.cols();
-  std::vector<double> squares(static_cast<std::size_t>(input_features(problem.X)));  // of each feature
+/// The sum over the features of p . p G, with p the rows of X^T g, of which there is a part at a time.
+double squared_projection(const InputView& X, const Coupling* coupling, const Matrix<double>& g,
+                          const Execution& execution) {
+  if (const auto* const blocks = input_blocks(X)) {
+    double sum = 0.0;
+    for (const InputBlock& each : *blocks)
+      sum += each.factor * each.factor * squared_projection(each.X, coupling, g, execution);
+    return sum;
+  }
+  std::vector<double> squares(static_cast<std::size_t>(input_features(X)));  // of each feature
   const auto set_squares = [&](Index first, DenseView<double> part) {
     for (Index j = 0; j < part.rows; ++j)
-      squares[static_cast<std::size_t>(first + j)] = coupled_square(problem.prior.coupling, classes, part.row(j));
+      squares[static_cast<std::size_t>(first + j)] = coupled_square(coupling, g.cols(), part.row(j));
   };
-  if (is_sparse(problem.X)) {
-    project_sparse(problem.X, g.view(), set_squares, execution);
+  if (is_sparse(X)) {
+    project_sparse(X, g.view(), set_squares, execution);
   } else {
-    Matrix<double> all = project(problem.X, g, execution);
+    Matrix<double> all = project(X, g, execution);
     set_squares(0, all.view());
   }
+  return std::accumulate(squares.begin(), squares.end(), 0.0);
+}
+
+/// g . K g of the linear kernel.
+double squared_norm(const Problem& problem, const Matrix<double>& g, const Execution& execution) {
+  const Index classes = g.cols();
   std::vector<double> sums(static_cast<std::size_t>(classes));
   column_sums(g.view(), sums.data(), execution);
-  return problem.prior.variance * std::accumulate(squares.begin(), squares.end(), 0.0) +
+  return problem.prior.variance * squared_projection(problem.X, problem.prior.coupling, g, execution) +
          problem.prior.intercept_variance * dot_block(sums.data(), sums.data(), classes);
 }
 

@@ -289,9 +289,8 @@ FitResult fit_exactly(const Problem& problem, const FitSettings& settings, FitRe
   return second;
 }
 
-}  // namespace
-
-FitResult fit(const Problem& problem, const FitSettings& settings, const Start& start, const Execution& execution) {
+FitResult fit_plainly(const Problem& problem, const FitSettings& settings, const Start& start,
+                      const Execution& execution) {
   check(problem, settings);
   const FitPlan plan = choose(problem, settings);
   FitSettings first = settings;
@@ -299,6 +298,35 @@ FitResult fit(const Problem& problem, const FitSettings& settings, const Start& 
   FitResult result = run_plan(problem, first, plan, start, execution);
   if (falls_back(problem, settings, result)) result = fit_exactly(problem, first, std::move(result), execution);
   if (!settings.keep_point) result.point = Buffer<double>();
+  return result;
+}
+
+}  // namespace
+
+FitResult fit(const Problem& problem, const FitSettings& settings, const Start& start, const Execution& execution) {
+  if (problem.prior.block_variances.empty()) return fit_plainly(problem, settings, start, execution);
+  require(problem.likelihood != nullptr, "the problem has no likelihood");
+  require(problem.prior.kernels == nullptr, "variances of blocks belong to the kernels, where there are some");
+  // Weights of features times their factor become weights of the features themselves.
+  Problem scaled = problem;
+  scaled.X = with_variances(problem.X, problem.prior.block_variances);
+  const Index classes = problem.likelihood->outputs();
+  const auto scale_weights = [&](double* weights, bool inverse) {
+    for (const InputBlock& block : *input_blocks(scaled.X)) {
+      const double factor = inverse ? 1.0 / block.factor : block.factor;
+      double* const own = weights + block.first * classes;
+      for (Index k = 0; k < input_features(block.X) * classes; ++k) own[k] *= factor;
+    }
+  };
+  Start begin = start;
+  Buffer<double> weights;
+  if (start.weights != nullptr) {
+    weights.assign(start.weights, start.weights + (input_features(problem.X) + 1) * classes);
+    scale_weights(weights.data(), true);
+    begin.weights = weights.data();
+  }
+  FitResult result = fit_plainly(scaled, settings, begin, execution);
+  scale_weights(result.weights.data(), false);
   return result;
 }
 

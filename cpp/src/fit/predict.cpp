@@ -8,6 +8,7 @@
 #include "taxolearn/base/product.hpp"
 #include "taxolearn/base/vector.hpp"
 #include "taxolearn/fit/kernel_product.hpp"
+#include "taxolearn/operators/block_sum.hpp"
 
 namespace taxolearn {
 namespace {
@@ -72,16 +73,24 @@ void predict(const InputView& X, const std::vector<Term>& terms, const std::vect
   const Index width = own ? columns.size() : out.cols;
   require(!own || width == (coupling == nullptr ? out.cols : coupling->factors()), "kernels are assigned to ", width,
           " functions, expected ", coupling == nullptr ? out.cols : coupling->factors());
-  const InputRows rows{X, {}};
   std::vector<std::unique_ptr<KernelEntries<double>>> entries;
-  std::vector<InputRows> bases;
+  std::vector<InputRows> rows, bases;
+  std::vector<InputView> linear;  // blocks that have weights
+  rows.reserve(terms.size());
   bases.reserve(terms.size());
   for (std::size_t l = 0; l < terms.size(); ++l) {
     const Term& term = terms[l];
     const Index functions = own ? columns.begin[l + 1] - columns.begin[l] : width;
     require_shape("coefficients", term.coefficients, input_rows(term.basis), functions);
-    bases.push_back(InputRows{term.basis, {}});
-    entries.push_back(kernel_entries<double>(*term.kernel, rows, bases.back(), execution));
+    const bool weighted = term.weights.rows > 0;
+    require(!weighted || is_partly_linear(*term.kernel),
+            "there are weights, but no linear block beside others in the kernel");
+    linear.push_back(weighted ? linear_blocks(*term.kernel, X) : X);
+    if (weighted) require_shape("weights", term.weights, input_features(linear.back()), functions);
+    rows.push_back(InputRows{weighted ? other_blocks(*term.kernel, X) : X, {}});
+    bases.push_back(InputRows{weighted ? other_blocks(*term.kernel, term.basis) : term.basis, {}});
+    const std::shared_ptr<const Kernel> kernel = weighted ? other_kernels(*term.kernel) : term.kernel;
+    entries.push_back(kernel_entries<double>(*kernel, rows.back(), bases.back(), execution));
   }
   const Blocks blocks(out.rows, rows_per_block);
   parallel_for(blocks.number(), execution, [&](Index block) {
@@ -99,6 +108,10 @@ void predict(const InputView& X, const std::vector<Term>& terms, const std::vect
         entries[l]->block(first, tiles.first(t), part);
         add_product(Product::AB, part, row_block(A, tiles.first(t), part.cols), sum);
       }
+      if (terms[l].weights.rows == 0) continue;
+      Matrix<double> product(count, A.cols);
+      expand_rows(linear[l], first, terms[l].weights, product.view());
+      for (Index i = 0; i < count; ++i) axpy_block(1.0, product.row(i), sum.row(i), A.cols);
     }
     classes.resize(static_cast<std::size_t>(count * out.cols));
     if (own) {

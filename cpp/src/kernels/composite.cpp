@@ -1,4 +1,4 @@
-// Sums and products of kernels.
+// Sums and products of kernels, and sums over blocks of the inputs.
 
 #include "base.hpp"
 #include "taxolearn/kernels/functions.hpp"
@@ -29,13 +29,17 @@ void combine(Composition composition, const DenseView<From>& from, const DenseVi
 template <class T>
 class CompositeEntries final : public KernelEntries<T> {
  public:
-  CompositeEntries(Composition composition, const Parts& parts, const InputRows& left, const InputRows& right,
-                   const Execution& execution)
-      : composition_(composition) {
-    for (const auto& part : parts) {
-      parts_.push_back(kernel_entries<T>(*part, left, right, execution));
-      parameters_.push_back(part->parameters());
-    }
+  explicit CompositeEntries(Composition composition) : composition_(composition) {}
+
+  /// The rows, for as long as the entries may look at them.
+  const std::vector<InputRows>& keep(std::vector<InputRows> rows) {
+    kept_.push_back(std::make_unique<const std::vector<InputRows>>(std::move(rows)));
+    return *kept_.back();
+  }
+
+  void add(const Kernel& part, const InputRows& left, const InputRows& right, const Execution& execution) {
+    parts_.push_back(kernel_entries<T>(part, left, right, execution));
+    parameters_.push_back(part.parameters());
   }
 
   void block(Index i, Index j, DenseView<T> out) const override {
@@ -68,6 +72,7 @@ class CompositeEntries final : public KernelEntries<T> {
 
  private:
   Composition composition_;
+  std::vector<std::unique_ptr<const std::vector<InputRows>>> kept_;
   std::vector<std::unique_ptr<KernelEntries<T>>> parts_;
   std::vector<Index> parameters_;
 };
@@ -107,11 +112,67 @@ class CompositeKernel final : public KernelBase<CompositeKernel> {
   template <class T>
   std::unique_ptr<KernelEntries<T>> entries(const InputRows& left, const InputRows& right,
                                             const Execution& execution) const {
-    return std::make_unique<CompositeEntries<T>>(composition_, parts_, left, right, execution);
+    auto out = std::make_unique<CompositeEntries<T>>(composition_);
+    for (const auto& part : parts_) out->add(*part, left, right, execution);
+    return out;
   }
 
  private:
   Composition composition_;
+  Parts parts_;
+};
+
+class BlockKernel final : public KernelBase<BlockKernel> {
+ public:
+  explicit BlockKernel(Parts parts) : parts_(std::move(parts)) {}
+
+  Index parameters() const override {
+    Index count = 0;
+    for (const auto& part : parts_) count += part->parameters();
+    return count;
+  }
+
+  Parts block_parts() const override { return parts_; }
+
+  void diag(const InputRows& rows, double* out) const override {
+    std::vector<double> other(static_cast<std::size_t>(rows.count()));
+    std::fill(out, out + rows.count(), 0.0);
+    const std::vector<InputRows> blocks = split(rows);
+    for (std::size_t b = 0; b < parts_.size(); ++b) {
+      parts_[b]->diag(blocks[b], other.data());
+      for (std::size_t i = 0; i < other.size(); ++i) out[i] += other[i];
+    }
+  }
+
+  void diag_gradient(const InputRows& rows, const double* q, double* gradient) const override {
+    const std::vector<InputRows> blocks = split(rows);
+    for (std::size_t b = 0; b < parts_.size(); gradient += parts_[b++]->parameters())
+      parts_[b]->diag_gradient(blocks[b], q, gradient);
+  }
+
+  template <class T>
+  std::unique_ptr<KernelEntries<T>> entries(const InputRows& left, const InputRows& right,
+                                            const Execution& execution) const {
+    auto out = std::make_unique<CompositeEntries<T>>(Composition::sum);
+    const std::vector<InputRows>& left_blocks = out->keep(split(left));
+    const std::vector<InputRows>& right_blocks = &left == &right ? left_blocks : out->keep(split(right));
+    for (std::size_t b = 0; b < parts_.size(); ++b) out->add(*parts_[b], left_blocks[b], right_blocks[b], execution);
+    return out;
+  }
+
+ private:
+  std::vector<InputRows> split(const InputRows& rows) const {
+    const std::vector<InputBlock>* const blocks = input_blocks(rows.X);
+    require(blocks != nullptr && blocks->size() == parts_.size(), "the inputs have ",
+            blocks == nullptr ? 0 : blocks->size(), " blocks, expected ", parts_.size(), ", one for every kernel");
+    std::vector<InputRows> out;
+    for (const InputBlock& block : *blocks) {
+      require(block.factor == 1.0, "a block has the factor ", block.factor, ", expected 1: variances are the kernels'");
+      out.push_back({block.X, rows.selected});
+    }
+    return out;
+  }
+
   Parts parts_;
 };
 
@@ -130,6 +191,12 @@ std::shared_ptr<const Kernel> make_sum_kernel(Parts parts) {
 
 std::shared_ptr<const Kernel> make_product_kernel(Parts parts) {
   return make_composite(Composition::product, std::move(parts));
+}
+
+std::shared_ptr<const Kernel> make_block_kernel(Parts parts) {
+  require(!parts.empty(), "there is no kernel, expected one for every block");
+  for (const auto& part : parts) require(part != nullptr, "the kernel of a block is null");
+  return std::make_shared<BlockKernel>(std::move(parts));
 }
 
 }  // namespace taxolearn

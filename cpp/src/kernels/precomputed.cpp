@@ -13,7 +13,8 @@ constexpr Index tile = 64;
 constexpr double asymmetry_allowed = 1e-5;  // of the largest entry
 
 void require_dense(const InputRows& rows) {
-  require(rows.X.index() >= 4, "a precomputed kernel matrix must be dense, got a sparse matrix of shape (",
+  require_rows("selected", rows);
+  require(!is_sparse(rows.X), "a precomputed kernel matrix must be dense, got a sparse matrix of shape (",
           input_rows(rows.X), ", ", input_features(rows.X), "); convert it with toarray()");
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -53,6 +54,11 @@ void for_entries(const DenseView<const V>& X, Index row, const Body& body) {
 }
 
 template <class Body>
+void for_entries(const BlockedView&, Index, const Body&) {
+  assert(false && "one matrix expected");
+}
+
+template <class Body>
 void for_entries(const InputView& X, Index row, const Body& body) {
   std::visit([&](const auto& x) { for_entries(x, row, body); }, X);
 }
@@ -61,8 +67,9 @@ void for_entries(const InputView& X, Index row, const Body& body) {
 template <class Body>
 void visit_sparse(const InputView& X, const Body& body) {
   const auto dispatch = [&](const auto& x) {
-    if constexpr (!std::is_same_v<std::decay_t<decltype(x)>, DenseView<const float>> &&
-                  !std::is_same_v<std::decay_t<decltype(x)>, DenseView<const double>>) {
+    using View = std::decay_t<decltype(x)>;
+    if constexpr (!std::is_same_v<View, DenseView<const float>> && !std::is_same_v<View, DenseView<const double>> &&
+                  !std::is_same_v<View, BlockedView>) {
       body(x);
     }
   };
@@ -158,6 +165,8 @@ void for_differences(const InputRows& left, Index i, const InputRows& right, Ind
 }  // namespace
 
 void require_rows(const char* name, const InputRows& rows) {
+  require(input_blocks(rows.X) == nullptr, "the ", name,
+          " rows are in blocks, expected one matrix; use a kernel for every block");
   const Index n = input_rows(rows.X);
   for (const Index i : rows.selected) {
     require(i >= 0 && i < n, name, " rows contain ", i, ", expected indices in [0, ", n, ")");

@@ -37,6 +37,15 @@ void multiply(DenseView<const T> A, DenseView<const T> S, DenseView<T> out, T sc
 }
 
 template <class T>
+void multiply_add(DenseView<const T> A, DenseView<const T> S, DenseView<T> out, T scale, const Execution& execution) {
+  const Blocks blocks(A.rows, rows_per_block);
+  parallel_for(blocks.number(), execution, [&](Index b) {
+    add_product(Product::AB, row_block(A, blocks.first(b), blocks.length(b)), S,
+                row_block(out, blocks.first(b), blocks.length(b)), scale);
+  });
+}
+
+template <class T>
 DenseLinear<T>::DenseLinear(InputRows rows, double variance, const Execution& execution)
     : Linear<T>(std::move(rows), variance) {
   std::visit(
@@ -108,13 +117,32 @@ void DenseLinear<T>::expand(DenseView<const T> W, DenseView<T> out, const T* shi
 }
 
 template <class T>
-void DenseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) {
-  require_shape("S", S, this->rows(), S.cols);
-  require_shape("out", out, this->rows(), S.cols);
+void DenseLinear<T>::add_expand(DenseView<const T> W, DenseView<T> out, const Execution& execution) {
+  require_shape("W", W, this->features(), W.cols);
+  require_shape("out", out, this->rows(), W.cols);
+  multiply_add(own_, W, out, static_cast<T>(std::sqrt(this->variance_)), execution);
+}
+
+template <class T>
+DenseView<const T> DenseLinear<T>::projected(DenseView<const T> S, const Execution& execution) {
   weights_.resize(static_cast<std::size_t>(this->features() * S.cols));
   const DenseView<T> weights(weights_.data(), this->features(), S.cols);
   project_scaled(S, T(1), weights, execution);
-  multiply<T>(own_, weights, out, static_cast<T>(this->variance_), shift, execution);
+  return weights;
+}
+
+template <class T>
+void DenseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) {
+  require_shape("S", S, this->rows(), S.cols);
+  require_shape("out", out, this->rows(), S.cols);
+  multiply<T>(own_, projected(S, execution), out, static_cast<T>(this->variance_), shift, execution);
+}
+
+template <class T>
+void DenseLinear<T>::add_apply(DenseView<const T> S, DenseView<T> out, const Execution& execution) {
+  require_shape("S", S, this->rows(), S.cols);
+  require_shape("out", out, this->rows(), S.cols);
+  multiply_add<T>(own_, projected(S, execution), out, static_cast<T>(this->variance_), execution);
 }
 
 template <class T>
@@ -124,6 +152,7 @@ std::unique_ptr<Operator<T>> DenseLinear<T>::subset(const std::vector<Index>& ro
 
 #define TAXOLEARN_INSTANTIATE(T)                                                                               \
   template void multiply(DenseView<const T>, DenseView<const T>, DenseView<T>, T, const T*, const Execution&); \
+  template void multiply_add(DenseView<const T>, DenseView<const T>, DenseView<T>, T, const Execution&);       \
   template class DenseLinear<T>;
 TAXOLEARN_INSTANTIATE(float)
 TAXOLEARN_INSTANTIATE(double)

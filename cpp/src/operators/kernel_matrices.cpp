@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/operators/block_sum.hpp"
 #include "taxolearn/operators/gram.hpp"
 #include "taxolearn/operators/tiled.hpp"
 
@@ -20,6 +21,25 @@ std::string in_bytes(double bytes) {
   text.precision(3);
   text << bytes << " " << units[unit];
   return text.str();
+}
+
+/// The operator that computes entries anew; of a linear block no entries are needed.
+template <class T>
+std::unique_ptr<Operator<T>> make_tiled(const std::shared_ptr<const Kernel>& kernel, const InputView& X,
+                                        const Execution& execution) {
+  if (!is_partly_linear(*kernel)) return std::make_unique<Tiled<T>>(kernel, X, execution);
+  auto rest = std::make_unique<Tiled<T>>(other_kernels(*kernel), other_blocks(*kernel, X), execution);
+  return std::make_unique<BlockSum<T>>(kernel, InputRows{X, {}}, std::move(rest), execution);
+}
+
+/// The operator with this factor of the kernel, or of its part that is not linear.
+template <class T>
+std::unique_ptr<Operator<T>> make_low_rank(const std::shared_ptr<const Kernel>& kernel, const InputView& X,
+                                           const std::shared_ptr<const LowRankFactor>& factor,
+                                           const Execution& execution) {
+  if (!is_partly_linear(*kernel)) return std::make_unique<LowRank<T>>(kernel, X, factor, execution);
+  auto rest = std::make_unique<LowRank<T>>(other_kernels(*kernel), other_blocks(*kernel, X), factor, execution);
+  return std::make_unique<BlockSum<T>>(kernel, InputRows{X, {}}, std::move(rest), execution);
 }
 
 constexpr double bytes_of_factor = sizeof(double) + sizeof(float);  // per element, with its copy in single precision
@@ -111,14 +131,14 @@ Operators<T> KernelMatrices::make(const Execution& execution) {
     factors(execution);
     bytes_ = 0.0;
     for (std::size_t l = 0; l < kernels_.size(); ++l) {
-      out.push_back(std::make_unique<LowRank<T>>(kernels_[l], X_, factors_[l], execution));
+      out.push_back(make_low_rank<T>(kernels_[l], X_, factors_[l], execution));
       bytes_ += static_cast<double>(factors_[l]->L.size()) *
                 (sizeof(T) == sizeof(double) ? static_cast<double>(sizeof(double)) : bytes_of_factor);
     }
     if (cut_ > 0) reason_ += "; memory_limit ended the rank at " + std::to_string(cut_);
     return out;
   }
-  for (const auto& kernel : kernels_) out.push_back(std::make_unique<Tiled<T>>(kernel, X_, execution));
+  for (const auto& kernel : kernels_) out.push_back(make_tiled<T>(kernel, X_, execution));
   return out;
 }
 
@@ -145,9 +165,9 @@ const Operators<double>& KernelMatrices::certifying_operators(const Execution& e
   if (!certifying_.empty()) return certifying_;
   for (std::size_t l = 0; l < kernels_.size(); ++l) {
     if (chosen_ == KernelAlgorithm::low_rank) {
-      certifying_.push_back(std::make_unique<LowRank<double>>(kernels_[l], X_, factors(execution)[l], execution));
+      certifying_.push_back(make_low_rank<double>(kernels_[l], X_, factors(execution)[l], execution));
     } else {
-      certifying_.push_back(std::make_unique<Tiled<double>>(kernels_[l], X_, execution));
+      certifying_.push_back(make_tiled<double>(kernels_[l], X_, execution));
     }
   }
   return certifying_;
@@ -165,8 +185,11 @@ const std::vector<std::shared_ptr<const LowRankFactor>>& KernelMatrices::factors
   const Index most = std::min(wanted, static_cast<Index>(std::min(affordable, static_cast<double>(rows()))));
   std::vector<std::shared_ptr<const LowRankFactor>> made;
   for (const auto& kernel : kernels_) {
-    made.push_back(std::make_shared<const LowRankFactor>(
-        incomplete_cholesky(*kernel, InputRows{X_, {}}, most, settings_.tolerance, execution)));
+    const bool partly = is_partly_linear(*kernel);
+    const std::shared_ptr<const Kernel> own = partly ? other_kernels(*kernel) : kernel;
+    const InputRows rows{partly ? other_blocks(*kernel, X_) : X_, {}};
+    made.push_back(
+        std::make_shared<const LowRankFactor>(incomplete_cholesky(*own, rows, most, settings_.tolerance, execution)));
   }
   factors_ = std::move(made);
   for (const auto& factor : factors_) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/operators/block_linear.hpp"
 #include "taxolearn/operators/dense_linear.hpp"
 #include "taxolearn/operators/sparse_linear.hpp"
 #include "taxolearn/operators/stored.hpp"
@@ -20,11 +21,28 @@ constexpr Index rows_per_block = 256;
 constexpr Index sparse_break_even = 10;
 constexpr Index dense_break_even = 2;
 
+/// Fewer rows than this are better stored.
+Index break_even(const InputView& X) {
+  if (const auto* const blocks = input_blocks(X)) {
+    Index sum = 0;
+    for (const InputBlock& block : *blocks) sum += break_even(block.X);
+    return sum;
+  }
+  if (!is_sparse(X)) return dense_break_even * input_features(X);
+  return sparse_break_even * (input_entries(X) / std::max<Index>(input_rows(X), 1));
+}
+
 }  // namespace
 
 template <class T>
-Linear<T>::Linear(InputRows rows, double variance) : rows_(std::move(rows)), variance_(variance) {
+Linear<T>::Linear(InputRows rows, double variance) : rows_(std::move(rows)), variance_(1.0) {
+  set_variance(variance);
+}
+
+template <class T>
+void Linear<T>::set_variance(double variance) {
   require(std::isfinite(variance) && variance > 0.0, "variance must be positive and finite, got ", variance);
+  variance_ = variance;
 }
 
 template <class T>
@@ -74,25 +92,25 @@ void Linear<T>::bilinear_grad(DenseView<const T> E, DenseView<const T> F, double
 }
 
 LinearAlgorithm choose_linear_algorithm(const InputView& X) {
-  const Index n = std::max<Index>(input_rows(X), 1);
-  if (is_sparse(X)) {
-    const Index per_row = input_entries(X) / n;
-    return n < sparse_break_even * per_row ? LinearAlgorithm::stored : LinearAlgorithm::sparse;
-  }
-  return n < dense_break_even * input_features(X) ? LinearAlgorithm::stored : LinearAlgorithm::dense;
+  if (input_rows(X) < break_even(X)) return LinearAlgorithm::stored;
+  if (input_blocks(X) != nullptr) return LinearAlgorithm::blocks;
+  return is_sparse(X) ? LinearAlgorithm::sparse : LinearAlgorithm::dense;
 }
 
 template <class T>
 std::unique_ptr<Operator<T>> make_linear(const InputView& X, double variance, LinearAlgorithm algorithm,
                                          const Execution& execution) {
   if (algorithm == LinearAlgorithm::automatic) algorithm = choose_linear_algorithm(X);
+  const bool is_dense = !is_sparse(X) && input_blocks(X) == nullptr;
   require(algorithm != LinearAlgorithm::sparse || is_sparse(X), "algorithm \"sparse\" needs sparse inputs");
-  require(algorithm != LinearAlgorithm::dense || !is_sparse(X), "algorithm \"dense\" needs dense inputs");
+  require(algorithm != LinearAlgorithm::dense || is_dense, "algorithm \"dense\" needs dense inputs");
+  require(algorithm != LinearAlgorithm::blocks || input_blocks(X) != nullptr,
+          "algorithm \"blocks\" needs inputs in blocks");
   std::unique_ptr<Operator<T>> factored;
-  if (is_sparse(X)) {
-    factored = std::make_unique<SparseLinear<T>>(InputRows{X, {}}, variance, FeatureOrder::compact, execution);
+  if (input_blocks(X) != nullptr) {
+    factored = std::make_unique<BlockLinear<T>>(InputRows{X, {}}, variance, FeatureOrder::compact, execution);
   } else {
-    factored = std::make_unique<DenseLinear<T>>(InputRows{X, {}}, variance, execution);
+    factored = make_matrix_linear<T>(InputRows{X, {}}, variance, FeatureOrder::compact, execution);
   }
   if (algorithm != LinearAlgorithm::stored) return factored;
   return std::make_unique<Stored<T>>(std::move(factored), execution);
@@ -101,13 +119,21 @@ std::unique_ptr<Operator<T>> make_linear(const InputView& X, double variance, Li
 template <class T>
 std::unique_ptr<FeatureOperator<T>> make_linear_features(const InputView& X, double variance,
                                                          const Execution& execution) {
-  if (is_sparse(X))
-    return std::make_unique<SparseLinear<T>>(InputRows{X, {}}, variance, FeatureOrder::given, execution);
-  return std::make_unique<DenseLinear<T>>(InputRows{X, {}}, variance, execution);
+  if (input_blocks(X) != nullptr)
+    return std::make_unique<BlockLinear<T>>(InputRows{X, {}}, variance, FeatureOrder::given, execution);
+  return make_matrix_linear<T>(InputRows{X, {}}, variance, FeatureOrder::given, execution);
+}
+
+template <class T>
+std::unique_ptr<Linear<T>> make_matrix_linear(InputRows rows, double variance, FeatureOrder order,
+                                              const Execution& execution) {
+  if (is_sparse(rows.X)) return std::make_unique<SparseLinear<T>>(std::move(rows), variance, order, execution);
+  return std::make_unique<DenseLinear<T>>(std::move(rows), variance, execution);
 }
 
 #define TAXOLEARN_INSTANTIATE(T)                                                                                  \
   template class Linear<T>;                                                                                       \
+  template std::unique_ptr<Linear<T>> make_matrix_linear(InputRows, double, FeatureOrder, const Execution&);      \
   template std::unique_ptr<Operator<T>> make_linear(const InputView&, double, LinearAlgorithm, const Execution&); \
   template std::unique_ptr<FeatureOperator<T>> make_linear_features(const InputView&, double, const Execution&);
 TAXOLEARN_INSTANTIATE(float)

@@ -37,9 +37,9 @@ std::vector<std::int32_t> compact_numbers(const std::vector<std::int32_t>& count
   return numbers;
 }
 
-/// out = scale A S + 1 shift^T, in panels of columns.
+/// out = scale A S + 1 shift^T, or out += scale A S, in panels of columns.
 template <class T>
-void multiply(const SparseMatrix<T>& A, DenseView<const T> S, double scale, const T* shift, DenseView<T> out,
+void multiply(const SparseMatrix<T>& A, DenseView<const T> S, double scale, const T* shift, bool add, DenseView<T> out,
               Buffer<T>& panel, const Execution& execution) {
   const Index width = panel_width_for<T>(S.cols);
   panel.resize(static_cast<std::size_t>(S.rows * width));
@@ -49,6 +49,7 @@ void multiply(const SparseMatrix<T>& A, DenseView<const T> S, double scale, cons
     target.out = DenseView<T>(out.data + first, out.rows, target.columns, out.stride);
     target.scale = static_cast<T>(scale);
     target.shift = shift == nullptr ? nullptr : shift + first;
+    target.add = add;
     pack_panel(S, first, target.columns, width, panel.data(), execution);
     A.multiply(panel.data(), width, target, execution);
   }
@@ -133,6 +134,17 @@ void SparseLinear<T>::arrange(const SparseView<V, I>& X, const Execution& execut
 
 template <class T>
 void SparseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) {
+  multiply_twice(S, out, shift, false, execution);
+}
+
+template <class T>
+void SparseLinear<T>::add_apply(DenseView<const T> S, DenseView<T> out, const Execution& execution) {
+  multiply_twice(S, out, nullptr, true, execution);
+}
+
+template <class T>
+void SparseLinear<T>::multiply_twice(DenseView<const T> S, DenseView<T> out, const T* shift, bool add,
+                                     const Execution& execution) {
   require_shape("S", S, this->rows(), S.cols);
   require_shape("out", out, S.rows, S.cols);
   const Index width = panel_width_for<T>(S.cols);
@@ -150,6 +162,7 @@ void SparseLinear<T>::apply(DenseView<const T> S, DenseView<T> out, const T* shi
     result.columns = columns;
     result.scale = static_cast<T>(this->variance_);
     result.shift = shift == nullptr ? nullptr : shift + first;
+    result.add = add;
     if (!diagonal_.empty()) {
       result.diagonal = diagonal_.data();
       result.self = row_panel_.data();
@@ -163,7 +176,7 @@ void SparseLinear<T>::project(DenseView<const T> S, DenseView<T> W, const Execut
   assert(order_ == FeatureOrder::given);
   require_shape("S", S, this->rows(), S.cols);
   require_shape("W", W, this->features(), S.cols);
-  multiply(by_feature_, S, std::sqrt(this->variance_), static_cast<const T*>(nullptr), W, row_panel_, execution);
+  multiply(by_feature_, S, std::sqrt(this->variance_), static_cast<const T*>(nullptr), false, W, row_panel_, execution);
 }
 
 template <class T>
@@ -171,7 +184,16 @@ void SparseLinear<T>::expand(DenseView<const T> W, DenseView<T> out, const T* sh
   assert(order_ == FeatureOrder::given);
   require_shape("W", W, this->features(), W.cols);
   require_shape("out", out, this->rows(), W.cols);
-  multiply(by_row_, W, std::sqrt(this->variance_), shift, out, feature_panel_, execution);
+  multiply(by_row_, W, std::sqrt(this->variance_), shift, false, out, feature_panel_, execution);
+}
+
+template <class T>
+void SparseLinear<T>::add_expand(DenseView<const T> W, DenseView<T> out, const Execution& execution) {
+  assert(order_ == FeatureOrder::given);
+  require_shape("W", W, this->features(), W.cols);
+  require_shape("out", out, this->rows(), W.cols);
+  multiply(by_row_, W, std::sqrt(this->variance_), static_cast<const T*>(nullptr), true, out, feature_panel_,
+           execution);
 }
 
 template <class T>

@@ -50,7 +50,9 @@ void multiply_rows(const Index* offsets, const std::int32_t* indices, const T* v
     if (target.diagonal != nullptr) even += target.diagonal[i] * RowMap(target.self + i * Width);
     even *= target.scale;
     T* out = target.out.row(i);
-    if (target.shift != nullptr) {
+    if (target.add) {
+      for (Index c = 0; c < target.columns; ++c) out[c] += even[c];
+    } else if (target.shift != nullptr) {
       for (Index c = 0; c < target.columns; ++c) out[c] = even[c] + target.shift[c];
     } else if (target.columns == Width) {
       Eigen::Map<Row>{out} = even;

@@ -8,6 +8,7 @@
 #include "taxolearn/base/check.hpp"
 #include "taxolearn/base/stopwatch.hpp"
 #include "taxolearn/fit/choose.hpp"
+#include "taxolearn/operators/block_linear.hpp"
 #include "taxolearn/operators/linear.hpp"
 #include "temperature.hpp"
 
@@ -31,6 +32,8 @@ void check(const Prior& prior, const Likelihood& likelihood, const CriterionSett
           kernels == 0 ? 0 : prior.kernels->rows(), " rows, expected ", likelihood.rows());
   require(kernels > 0 || prior.variance == 1.0, "the linear kernel has variance ", prior.variance,
           ", expected 1: variances belong to the coupling");
+  require(prior.block_variances.empty() || kernels == 0,
+          "variances of blocks belong to the kernels, where there are some");
   require(own == 0 ? kernels <= 1 : own == factors, "there are ", kernels, " kernels, assigned to ", own,
           " functions, expected ", factors);
   require(own == 0 || !prior.coupling->parameter_of_factor().empty(),
@@ -65,7 +68,24 @@ Strategy choose_strategy(const CrossValidation& cv, const Prior& prior, const Cr
   return columns >= columns_to_be_busy ? Strategy::shuffled : Strategy::stacked;
 }
 
+/// An operator of blocks takes other factors; one that has multiplied them out is dropped.
+template <class Any, class T>
+void set_block_factors(std::unique_ptr<Any>& op, const InputView& X) {
+  if (auto* const blocks = dynamic_cast<BlockLinear<T>*>(op.get())) {
+    blocks->set_factors(X);
+  } else {
+    op.reset();
+  }
+}
+
 }  // namespace
+
+template <class T>
+void LinearParts<T>::set_factors(const InputView& X) {
+  set_block_factors<Operator<T>, T>(whole, X);
+  for (auto& each : part) set_block_factors<Operator<T>, T>(each, X);
+  set_block_factors<FeatureOperator<T>, T>(features, X);
+}
 
 CrossValidation::CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds,
                                  const Likelihood* held_out)
@@ -144,7 +164,8 @@ void CrossValidation::run_folds(const Prior& prior, const CriterionSettings& set
                                 Matrix<double>* predictors, Criterion& out, const Execution& execution) {
   KernelMatrices* const kernels = prior.kernels;
   out.counters.precision = sizeof(T) == sizeof(float) ? Precision::single : Precision::double_;
-  out.kernel_gradient.assign(static_cast<std::size_t>(kernels == nullptr ? 0 : kernels->count()), {});
+  const Index gradients = kernels != nullptr ? kernels->count() : input_blocks(X_) != nullptr ? 1 : 0;
+  out.kernel_gradient.assign(static_cast<std::size_t>(gradients), {});
   out.function_gradient.assign(static_cast<std::size_t>(prior.coupling->parameters()), 0.0);
   if (kernels != nullptr) {
     kernels->operators<T>(execution);  // decides on the algorithm
@@ -184,8 +205,20 @@ void CrossValidation::run_folds(const Prior& prior, const CriterionSettings& set
   last_ = std::move(after);
 }
 
+void CrossValidation::set_block_variances(std::vector<double> variances) {
+  const std::vector<InputBlock> before = *input_blocks(X_);
+  if (variances.empty()) variances.assign(before.size(), 1.0);
+  X_ = with_variances(X_, variances);
+  const auto& after = *input_blocks(X_);
+  const auto same = [](const InputBlock& a, const InputBlock& b) { return a.factor == b.factor; };
+  if (std::equal(before.begin(), before.end(), after.begin(), same)) return;
+  std::get<LinearParts<float>>(linear_).set_factors(X_);
+  std::get<LinearParts<double>>(linear_).set_factors(X_);
+}
+
 Criterion CrossValidation::evaluate(const Prior& prior, const CriterionSettings& settings, const Execution& execution) {
   check(prior, likelihood_, settings);
+  if (input_blocks(X_) != nullptr) set_block_variances(prior.block_variances);
   Criterion out;
   Problem problem;
   problem.X = X_;

@@ -358,10 +358,10 @@ void FoldFits<T>::stacked(Index first_fold, Index count) {
     fit_and_solve(space, problem, first_fold, fits_.next(size), adjoints_.next(size), outcome, execution_);
     const Stopwatch watch(out_.gradient_seconds);
     if (settings_.gradient && outcome.alpha.empty()) {
-      add_gradient(coupling, outcome.fit, outcome.adjoint, out_, execution_);
+      add_gradient(cv_.inputs(), coupling, outcome.fit, outcome.adjoint, settings_.kernel_gradient, out_, execution_);
     } else if (settings_.gradient) {
-      add_gradient(prior_, *linear_.features, as_matrix(outcome.alpha, rows_, classes_),
-                   as_matrix(outcome.f, rows_, classes_), out_, execution_);
+      add_gradient(cv_.inputs(), prior_, *linear_.features, as_matrix(outcome.alpha, rows_, classes_),
+                   as_matrix(outcome.f, rows_, classes_), settings_.kernel_gradient, out_, execution_);
     }
     merge(outcome);
     return;

@@ -50,7 +50,7 @@ void add_shared(const Prior& prior, Operator<T>& op, const Matrix<double>& alpha
       coupling.bilinear_grad(number, alpha.row(i), some.data(), gradient);
     }
   });
-  if (!kernel_gradient || prior.kernels == nullptr) return;
+  if (!kernel_gradient || out.kernel_gradient.empty()) return;  // the linear kernel of one matrix
   Matrix<T> E = rounded<T>(alpha, execution);
   const Blocks blocks(E.rows(), std::max<Index>(1, vector_block / E.cols()));
   parallel_for(blocks.number(), execution,
@@ -108,6 +108,17 @@ void add_own(const Prior& prior, const Coupling& coupling, const std::vector<Ope
   coupling.factor_grad(by_factor.data(), out.function_gradient.data());
 }
 
+/// By the log variances of blocks: inner products of the rows of two matrices, by features.
+void add_blocks(const InputView& X, DenseView<const double> left, DenseView<const double> right, Criterion& out,
+                const Execution& execution) {
+  std::vector<double> gradient;
+  for (const InputBlock& each : *input_blocks(X)) {
+    const Index first = each.first * left.cols;
+    gradient.push_back(dot(left.data + first, right.data + first, input_features(each.X) * left.cols, execution));
+  }
+  add(gradient, out.kernel_gradient.front());
+}
+
 /// By the intercept's log variance.
 void add_intercept(const Prior& prior, const Matrix<double>& alpha, const Matrix<double>& f, Criterion& out,
                    const Execution& execution) {
@@ -131,8 +142,8 @@ void add_gradient(const Prior& prior, const Coupling& coupling, const std::vecto
   }
 }
 
-void add_gradient(const Coupling& coupling, const Buffer<double>& point, const Buffer<double>& adjoint, Criterion& out,
-                  const Execution& execution) {
+void add_gradient(const InputView& X, const Coupling& coupling, const Buffer<double>& point,
+                  const Buffer<double>& adjoint, bool kernel_gradient, Criterion& out, const Execution& execution) {
   const Index factors = coupling.factors();
   const Index rows = (static_cast<Index>(point.size()) - coupling.classes()) / factors;
   const Index last = rows * factors;
@@ -146,11 +157,13 @@ void add_gradient(const Coupling& coupling, const Buffer<double>& point, const B
     }
   });
   coupling.factor_grad(by_factor.data(), out.function_gradient.data());
+  if (kernel_gradient && input_blocks(X) != nullptr)
+    add_blocks(X, {point.data(), rows, factors}, {adjoint.data(), rows, factors}, out, execution);
 }
 
 template <class T>
-void add_gradient(const Prior& prior, FeatureOperator<T>& features, const Matrix<double>& alpha,
-                  const Matrix<double>& f, Criterion& out, const Execution& execution) {
+void add_gradient(const InputView& X, const Prior& prior, FeatureOperator<T>& features, const Matrix<double>& alpha,
+                  const Matrix<double>& f, bool kernel_gradient, Criterion& out, const Execution& execution) {
   add_intercept(prior, alpha, f, out, execution);
   Matrix<T> left(features.features(), f.cols()), right(left.rows(), left.cols());
   features.project(rounded<T>(alpha, execution).view(), left.view(), execution);
@@ -165,15 +178,26 @@ void add_gradient(const Prior& prior, FeatureOperator<T>& features, const Matrix
       prior.coupling->bilinear_grad(number, E.data(), H.data(), gradient);
     }
   });
+  if (!kernel_gradient || input_blocks(X) == nullptr) return;
+  const auto in_double = [&](Matrix<T>& from) {
+    Matrix<double> to(from.rows(), from.cols());
+    convert(from.data(), to.data(), from.size(), execution);
+    return to;
+  };
+  Matrix<double> E = in_double(left);
+  const Blocks blocks(E.rows(), std::max<Index>(1, vector_block / E.cols()));
+  parallel_for(blocks.number(), execution,
+               [&](Index block) { prior.coupling->apply(blocks.length(block), E.row(blocks.first(block))); });
+  add_blocks(X, E.view(), in_double(right).view(), out, execution);
 }
 
 template void add_gradient(const Prior&, const Coupling&, const std::vector<Operator<float>*>&, const Matrix<double>&,
                            const Matrix<double>&, bool, Criterion&, const Execution&);
 template void add_gradient(const Prior&, const Coupling&, const std::vector<Operator<double>*>&, const Matrix<double>&,
                            const Matrix<double>&, bool, Criterion&, const Execution&);
-template void add_gradient(const Prior&, FeatureOperator<float>&, const Matrix<double>&, const Matrix<double>&,
-                           Criterion&, const Execution&);
-template void add_gradient(const Prior&, FeatureOperator<double>&, const Matrix<double>&, const Matrix<double>&,
-                           Criterion&, const Execution&);
+template void add_gradient(const InputView&, const Prior&, FeatureOperator<float>&, const Matrix<double>&,
+                           const Matrix<double>&, bool, Criterion&, const Execution&);
+template void add_gradient(const InputView&, const Prior&, FeatureOperator<double>&, const Matrix<double>&,
+                           const Matrix<double>&, bool, Criterion&, const Execution&);
 
 }  // namespace taxolearn

@@ -16,14 +16,14 @@ void add_gradient(const Prior& prior, const Coupling& coupling, const std::vecto
                   const Matrix<double>& alpha, const Matrix<double>& f, bool kernel_gradient, Criterion& out,
                   const Execution& execution);
 
-/// The same of the linear kernel in the space of weights, for points W (d x factors) followed by b (C). The
-/// coupling must know its gradient by factor.
-void add_gradient(const Coupling& coupling, const Buffer<double>& point, const Buffer<double>& adjoint, Criterion& out,
-                  const Execution& execution);
+/// The same of the linear kernel of X in the space of weights, for points W (d x factors) followed by b (C). The
+/// coupling must know its gradient by factor. The kernel's parameters are the variances of blocks, if X has some.
+void add_gradient(const InputView& X, const Coupling& coupling, const Buffer<double>& point,
+                  const Buffer<double>& adjoint, bool kernel_gradient, Criterion& out, const Execution& execution);
 
 /// The same for any coupling, from coefficients alpha and f (n x C).
 template <class T>
-void add_gradient(const Prior& prior, FeatureOperator<T>& features, const Matrix<double>& alpha,
-                  const Matrix<double>& f, Criterion& out, const Execution& execution);
+void add_gradient(const InputView& X, const Prior& prior, FeatureOperator<T>& features, const Matrix<double>& alpha,
+                  const Matrix<double>& f, bool kernel_gradient, Criterion& out, const Execution& execution);
 
 }  // namespace taxolearn

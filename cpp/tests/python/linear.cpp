@@ -14,9 +14,10 @@ LinearAlgorithm algorithm_of(const std::string& name) {
   const std::map<std::string, LinearAlgorithm> names{{"auto", LinearAlgorithm::automatic},
                                                      {"sparse", LinearAlgorithm::sparse},
                                                      {"dense", LinearAlgorithm::dense},
+                                                     {"blocks", LinearAlgorithm::blocks},
                                                      {"stored", LinearAlgorithm::stored}};
   const auto found = names.find(name);
-  require(found != names.end(), "algorithm is \"", name, "\", expected auto, sparse, dense or stored");
+  require(found != names.end(), "algorithm is \"", name, "\", expected auto, sparse, dense, blocks or stored");
   return found->second;
 }
 

@@ -167,14 +167,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame or Blocks of shape (n_samples, n_features)
             Inputs.
         node : name of a node or class, or one for each row, optional
             Where the path leads to; by default the most probable class.
         top : int, default=10
             How many features to name, those with the largest part first.
-        feature_names : sequence of length n_features, optional
-            Names of the features; by default those of the data frame in ``fit``, or numbers.
+        feature_names : sequence of length n_features, or mapping from names of blocks to these, optional
+            Names of the features; by default those of the data frame in ``fit``, or numbers. Features of ``Blocks``
+            are pairs of their block and their name.
 
         Returns
         -------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import logsumexp, softmax
 
+from taxolearn.blocks import Blocks
 from taxolearn.taxonomy.nodes import Name
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_number
@@ -38,12 +39,15 @@ class NodeExplanation:
         it; in others, what the logarithm of the odds would lose if the feature had its usual value.
     rest : float
         What all other features contribute together.
+    blocks : dict
+        What the features of each block contribute together, by name; empty where inputs are one matrix.
     """
 
     node: Name
     probability: float
     contributions: list[tuple[Any, float]]
     rest: float
+    blocks: dict[str, float] = field(default_factory=dict)
 
 
 def explain_rows(
@@ -55,13 +59,13 @@ def explain_rows(
     node: Any = None,
     *,
     top: int = 10,
-    feature_names: Sequence[Any] | None = None,
+    feature_names: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
 ) -> list[list[NodeExplanation]]:
     """Explain the rows: for each row, every node on the path.
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
+    X : array, CSR matrix or Blocks of shape (n_samples, n_features)
         The rows.
     coef : array or sparse matrix of shape (n_classes, n_features)
         Weights.
@@ -75,8 +79,8 @@ def explain_rows(
         Where the paths lead to: one node for all rows, or one for each; by default the most probable class.
     top : int
         Features to name.
-    feature_names : sequence, optional
-        Names of the features, by default their numbers.
+    feature_names : sequence, or mapping from names of blocks to these, optional
+        Names of the features, by default their numbers. Those of blocks become pairs (block, feature).
     """
 
     def parts_of(row: int) -> tuple[Columns, _Parts]:
@@ -90,8 +94,25 @@ def explain_rows(
             ),
         )
 
+    blocks: dict[str, slice] = {}
+    if isinstance(X, Blocks):
+        feature_names = _names_in_blocks(X, feature_names)
+        blocks = {name: columns for name, _, columns in X.parts()}
     _check_feature_names(feature_names, coef.shape[1])
-    return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of)
+    return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of, blocks)
+
+
+def _names_in_blocks(X: Blocks, given: Any) -> list[Any]:
+    """Pairs of a block and a feature."""
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"feature_names must be a mapping from names of blocks to names, got {type(given).__name__}")
+    out: list[Any] = []
+    for block, count in X.n_features.items():
+        names = range(count) if given is None or block not in given else given[block]
+        if len(names) != count:
+            raise ValueError(f"feature_names[{block!r}] has {len(names)} elements, expected {count}")
+        out.extend((block, name) for name in names)
+    return out
 
 
 def explain_by_change(
@@ -134,7 +155,7 @@ def explain_by_change(
     return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of)
 
 
-def _check_feature_names(feature_names: Sequence[Any] | None, n_features: int) -> None:
+def _check_feature_names(feature_names: Any, n_features: int) -> None:
     if feature_names is not None and len(feature_names) != n_features:
         raise ValueError(f"feature_names has {len(feature_names)} elements, expected {n_features}")
 
@@ -145,8 +166,9 @@ def _explain(
     taxonomy: Taxonomy | None,
     node: Any,
     top: int,
-    feature_names: Sequence[Any] | None,
+    feature_names: Any,
     parts_of: Callable[[int], tuple[Columns, _Parts]],
+    blocks: Mapping[str, slice] | None = None,
 ) -> list[list[NodeExplanation]]:
     """For each row every node on its path; ``parts_of`` says which features a row has, and what each contributes."""
     top = check_number("top", top, least=1, integer=True)
@@ -170,7 +192,11 @@ def _explain(
             ]
             odds = float(_log_odds(predictors[row], inside, outside))
             rest = float(values[order[top:]].sum())
-            explained.append(NodeExplanation(name, float(1 / (1 + np.exp(-odds))), named, rest))
+            by_block = {
+                block: float(values[(features >= columns.start) & (features < columns.stop)].sum())
+                for block, columns in (blocks or {}).items()
+            }
+            explained.append(NodeExplanation(name, float(1 / (1 + np.exp(-odds))), named, rest, by_block))
         out.append(explained)
     return out
 
@@ -225,6 +251,9 @@ class _Children:
 
 def _row_of(X: Any, row: int) -> tuple[Columns, Floats]:
     """Return the features that are not zero, and their values."""
+    if isinstance(X, Blocks):
+        found = [(columns.start, *_row_of(matrix, row)) for _, matrix, columns in X.parts()]
+        return np.concatenate([first + k for first, k, _ in found]), np.concatenate([values for *_, values in found])
     if sp.issparse(X):
         part = slice(X.indptr[row], X.indptr[row + 1])
         return X.indices[part].astype(np.intp), X.data[part].astype(np.float64)

@@ -8,6 +8,7 @@ in all Gaussian models on trees.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 
 from taxolearn.couplings.coupling import ClassCoupling, Tree, as_coupling
 from taxolearn.couplings.factors import LearnedCoupling
-from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions
+from taxolearn.fitting.functions import ClassFunctions, KernelFunctions, LinearFunctions
 from taxolearn.taxonomy.tree import Taxonomy
 
 __all__ = ["extend_functions", "weights_of_leaves"]
@@ -193,8 +194,7 @@ def extend_functions(model: Any, functions: ClassFunctions, new: Any) -> tuple[C
     if isinstance(functions, LinearFunctions):
         return LinearFunctions(weights.astype(functions.coef.dtype) @ functions.coef, intercept), classes
     (expansion,) = functions.expansions
-    coefficients = np.ascontiguousarray((weights @ expansion.coefficients.T).T)
-    grown = replace(expansion, coefficients=coefficients, functions=tuple(classes.tolist()))
+    grown = expansion.with_columns(lambda columns: columns @ weights.T, tuple(classes.tolist()))
     changed: dict[str, Any] = {"expansions": [grown], "intercept": intercept}
     if isinstance(functions, KernelFunctions):
         changed |= {"order": order, "coupling": _unit_coupling(new)}
@@ -212,12 +212,16 @@ def _extend_nodes(
     for k, expansion in enumerate(functions.expansions):
         column = {name: j for j, name in enumerate(expansion.functions)}
         own = [name for name, owner in zip(names, owners, strict=True) if owner == k]
-        coefficients = np.zeros((expansion.coefficients.shape[0], len(own)))
-        for j, name in enumerate(own):
-            if name in column:
-                coefficients[:, j] = expansion.coefficients[:, column[name]]
-        expansions.append(Expansion(expansion.kernel, expansion.basis, coefficients, tuple(own)))
+        places = np.array([column.get(name, -1) for name in own], dtype=np.intp)
+        expansions.append(expansion.with_columns(partial(_columns_at, places), tuple(own)))
     return KernelFunctions(expansions, owners, _unit_coupling(new), intercept, order)
+
+
+def _columns_at(places: npt.NDArray[np.intp], values: Floats) -> Floats:
+    """Columns of a matrix; zeros for the place -1."""
+    out = np.zeros((len(values), len(places)))
+    out[:, places >= 0] = values[:, places[places >= 0]]
+    return out
 
 
 def _unit_coupling(taxonomy: Taxonomy) -> ClassCoupling:

@@ -68,7 +68,8 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         are: "linear", "rbf", "matern", "rational_quadratic", "cosine" or "polynomial". One kernel is shared by all
         classes. ``PerClass``, and under a tree ``PerNode`` and ``PerGroup``, give kernels of their own; so does a
         mapping from labels (or names of nodes or groups) to kernels or, for flat models, a list in the order of
-        ``classes_``.
+        ``classes_``. For ``Blocks``, a mapping from their names gives every block its kernel, and any other kernel
+        is that of each block.
     loss : {"softmax", "independent"}, default="softmax"
         Of all classes together, or of each against the rest. Rows that allow several classes need "softmax".
     taxonomy : Taxonomy, default=None
@@ -129,7 +130,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         Loadings ``B`` and similarities of the classes, under a ``LearnedCoupling`` only.
     coef_ : ndarray of shape (n_classes, n_features)
         Weights of the linear model; there is one row per class, also for two classes. Only for the linear kernel.
-        Sparse after ``taxolearn.prune``.
+        Those of ``Blocks`` are side by side. Sparse after ``taxolearn.prune``.
     expansions_ : list of Expansion
         For other kernels and products, one per kernel: the kernel, the rows it is compared with (``basis``), the
         ``coefficients``, and the ``functions`` (classes or nodes) that their columns belong to.
@@ -149,6 +150,8 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, where the input had names.
+    blocks_in_ : dict
+        Where the input was ``Blocks``, the number of features of each by name.
 
     Examples
     --------
@@ -217,7 +220,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame or Blocks of shape (n_samples, n_features)
             Inputs. Sparse matrices of any format; CSR with sorted indices is used without a copy.
         y : array or list of shape (n_samples,), or array or data frame of shape (n_samples, n_classes)
             Labels: numbers or strings; with a taxonomy, names of its nodes (see ``labels``). An entry may also be
@@ -246,7 +249,8 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         products = solver.kernel_settings()
         targets = read_targets(y, self.taxonomy, labels.inner)
         # A stand-in of the same length lets scikit-learn check the rest.
-        X, y = check_inputs(self, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
+        labelled = y if targets is None else np.zeros(len(targets.labels))
+        X, y = check_inputs(self, X, labelled, reset=True, blocks=True)
         targets = label_targets(y, self.taxonomy, labels.inner) if targets is None else targets
         if self.loss != "softmax" and (targets.allowed is not None or targets.soft is not None):
             raise ValueError(
@@ -407,7 +411,8 @@ def tune(
     labels = as_labels(model.labels)
     targets = read_targets(y, model.taxonomy, labels.inner)
     scratch = clone(model)
-    X, y = check_inputs(scratch, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
+    labelled = y if targets is None else np.zeros(len(targets.labels))
+    X, y = check_inputs(scratch, X, labelled, reset=True, blocks=True)
     targets = label_targets(y, model.taxonomy, labels.inner) if targets is None else targets
     found = learn_hyperparameters(scratch, tuning, X, targets, sample_weight, earlier=None, verbose=int(model.verbose))
     if found.result.status == "interrupted":  # learning is a part of something else here, which ends as a whole

@@ -31,12 +31,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from taxolearn.blocks import Blocks
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.fitting.fit import Solver
 from taxolearn.kernels.argument import STORABLE, PerClass, PerGroup, PerNode
 from taxolearn.kernels.base import Kernel, Product, Sum
 from taxolearn.kernels.function import Function
+from taxolearn.kernels.per_block import PerBlock
 from taxolearn.raw_files import replaced
 from taxolearn.targets import PartialLabels
 from taxolearn.taxonomy.tree import Taxonomy
@@ -273,10 +275,14 @@ class Packer:
         return self._stored[id(value)][1]
 
     def matrix(self, name: str, matrix: Any) -> Any:
-        """A dense or a CSR matrix."""
+        """A dense or a CSR matrix, or blocks of these."""
         return self.once(matrix, lambda: self._matrix(name, matrix))
 
     def _matrix(self, name: str, matrix: Any) -> Any:
+        if isinstance(matrix, Blocks):
+            return {
+                "blocks": [[own, self._matrix(f"{name}.{k}", each)] for k, (own, each) in enumerate(matrix.items())]
+            }
         if not sp.issparse(matrix):
             return {"dense": self.array(name, matrix)}
         matrix = matrix.tocsr()
@@ -346,6 +352,8 @@ class Packer:
                 f"{kernel!r} is a Python function, which a model file cannot hold; fit with a kernel of "
                 "taxolearn.kernels, or with Precomputed kernel matrices"
             )
+        if type(kernel) is PerBlock:
+            return {"kind": kind, "blocks": [[name, self.kernel(kernel[name])] for name in kernel.names]}
         if isinstance(kernel, (Sum, Product)):
             return {"kind": kind, "parts": [self.kernel(part) for part in kernel.parts]}
         if type(kernel) is _OWN.get(kind):
@@ -374,13 +382,15 @@ class Unpacker:
         return array
 
     def matrix(self, entry: Any) -> Any:
-        """A dense or a CSR matrix; equal entries give the same object."""
+        """A dense or a CSR matrix, or blocks; equal entries give the same object."""
         key = repr(entry)
         if key not in self._read:
             self._read[key] = self._matrix(entry)
         return self._read[key]
 
     def _matrix(self, entry: Any) -> Any:
+        if "blocks" in entry:
+            return Blocks({expect(name, str): self._matrix(each) for name, each in expect(entry["blocks"], list)})
         if "dense" in entry:
             return self.array(entry["dense"], None, None)
         parts = expect(entry["csr"], dict)
@@ -452,6 +462,8 @@ class Unpacker:
 
     def kernel(self, entry: Any) -> Any:
         kind = entry["kind"]
+        if kind == "PerBlock":
+            return PerBlock({expect(name, str): self.kernel(each) for name, each in expect(entry["blocks"], list)})
         if kind in _COMBINATIONS:
             return _COMBINATIONS[kind](tuple(self.kernel(part) for part in expect(entry["parts"], list)))
         if kind in _OWN:

@@ -21,6 +21,7 @@ from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgra
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult
 from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
+from taxolearn.kernels.per_block import PerBlock
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.search import Evaluation, LearningResult
 
@@ -55,6 +56,7 @@ def pack_common(model: Any, packer: Packer) -> dict[str, Any]:
         "taxonomy": packer.taxonomy(model.taxonomy_),
         "features": int(model.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
+        "blocks": list(map(list, getattr(model, "blocks_in_", {}).items())),
     }
 
 
@@ -70,6 +72,11 @@ def unpack_common(model: Any, entry: Any, unpacker: Unpacker, version: int) -> N
     if tree is not None and not np.array_equal(np.sort(tree.classes), model.classes_):
         raise ContentError("its classes are not the leaves of its tree")
     model.n_features_in_ = expect(entry["features"], int)
+    blocks = {expect(name, str): expect(count, int) for name, count in expect(entry.get("blocks", []), list)}
+    if blocks:
+        if sum(blocks.values()) != model.n_features_in_ or min(blocks.values()) < 0:
+            raise ContentError("its blocks have another number of features")
+        model.blocks_in_ = blocks
     if entry["feature_names"] is not None:
         names = [expect(name, str) for name in expect(entry["feature_names"], list)]
         if len(names) != model.n_features_in_:
@@ -209,6 +216,9 @@ def _pack_functions(functions: ClassFunctions, packer: Packer, dtype: Any) -> An
             "basis": None if each.basis is None else packer.matrix(f"basis.{k}", each.basis),
             "coefficients": packer.array(f"coefficients.{k}", each.coefficients.astype(dtype, copy=False)),
             "functions": packer.value(each.functions),
+            "weights": None
+            if each.weights is None
+            else packer.array(f"linear.{k}", each.weights.astype(dtype, copy=False)),
         }
         for k, each in enumerate(functions.expansions)
     ]
@@ -263,8 +273,14 @@ def _unpack_expansion(entry: Any, unpacker: Unpacker) -> Expansion:
     if len(functions) != coefficients.shape[1] or kernel.is_precomputed != (basis is None):
         raise ContentError("it has functions that do not fit together")
     if basis is not None:
-        kernel.check_features(basis.shape[1])
-    return Expansion(kernel, basis, np.ascontiguousarray(coefficients, dtype=np.float64), functions)
+        kernel.check_reads(basis)
+    weights = None
+    if entry.get("weights") is not None:  # files of before have none
+        if basis is None or not isinstance(kernel, PerBlock) or len(kernel.linear_blocks) in (0, len(kernel.names)):
+            raise ContentError("it has weights of linear blocks, but no such blocks")
+        rows = sum(basis[name].shape[1] for name in kernel.linear_blocks)
+        weights = np.ascontiguousarray(unpacker.array(entry["weights"], rows, len(functions)), dtype=np.float64)
+    return Expansion(kernel, basis, np.ascontiguousarray(coefficients, dtype=np.float64), functions, weights)
 
 
 def _check_kernel_functions(functions: KernelFunctions, n_classes: int) -> None:

@@ -3,6 +3,7 @@
 import os
 import re
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -119,8 +120,8 @@ class FitResult:
     method : str
         The solver: "lbfgs", "ncg", "newton" or "exact".
     algorithm : str
-        How products were computed: "sparse", "dense" or "stored" for the linear kernel, else "gram", "tiled" or
-        "low_rank".
+        How products were computed: "sparse", "dense", "blocks" or "stored" for the linear kernel, else "gram", "tiled"
+        or "low_rank".
     reason : str
         Why this method and this algorithm were chosen.
     space : str
@@ -254,7 +255,7 @@ def core_inputs(problem: Problem, n_threads: int) -> tuple[Any, list[_core.Kerne
         matrix, variance = kernel_values(kernels[0], problem.X, n_threads)
         return matrix, [_core.PrecomputedKernel(variance)]
     for kernel in kernels:
-        kernel.check_features(problem.X.shape[1])
+        kernel.check_reads(problem.X)
     return problem.X, [kernel.to_core() for kernel in kernels]
 
 
@@ -288,7 +289,7 @@ def _linear_functions(problem: Problem, result: _core.FitResult) -> LinearFuncti
 def _matrix_functions(problem: Problem, result: _core.FitResult) -> MatrixFunctions:
     """With one kernel whose matrix does not come from the core."""
     (kernel,) = problem.class_kernels.kernels
-    ((pivots, coefficients),) = result.take_expansions()
+    ((pivots, coefficients, _),) = result.take_expansions()
     if result.ranks:
         spread = np.zeros((problem.X.shape[0], problem.n_classes))
         spread[pivots] = coefficients
@@ -303,16 +304,17 @@ def _kernel_functions(problem: Problem, result: _core.FitResult) -> KernelFuncti
     coupling = problem.class_kernels.coupling
     rows = None if result.ranks else problem.X.copy()  # what the user does to X later must not change the model
     expansions = []
-    for k, (kernel, (pivots, coefficients)) in enumerate(zip(kernels, result.take_expansions(), strict=True)):
+    for k, (kernel, (pivots, coefficients, weights)) in enumerate(zip(kernels, result.take_expansions(), strict=True)):
         columns = [f for f, own in enumerate(kernel_of) if own == k]
+        names = tuple(problem.function_names[f] for f in columns) if kernel_of else tuple(problem.classes.tolist())
+        basis = problem.X[pivots] if rows is None else rows
+        expansion = Expansion(kernel, basis, coefficients, names, weights if len(weights) > 0 else None)
         if kernel_of:
             # Variances of the functions go into the coefficients, so that these say everything.
-            coefficients *= np.sqrt(coupling.function_variances(len(kernel_of))[columns])
-            names = tuple(problem.function_names[f] for f in columns)
+            deviations = np.sqrt(coupling.function_variances(len(kernel_of))[columns])
+            expansions.append(expansion.with_columns(partial(np.multiply, deviations), names))
         else:
-            coefficients, names = coefficients[:, problem.order], tuple(problem.classes.tolist())
-        basis = problem.X[pivots] if rows is None else rows
-        expansions.append(Expansion(kernel, basis, np.ascontiguousarray(coefficients), names))
+            expansions.append(expansion.with_columns(lambda values: values[:, problem.order], names))
     intercept = result.intercepts[problem.order]
     plain = coupling.without_variances()
     return KernelFunctions(expansions, kernel_of, plain, intercept, problem.order, problem.link)

@@ -1,5 +1,6 @@
 """The functions of the classes in a fitted model: what is left of a fit, and how to predict with it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -113,12 +114,25 @@ class Expansion:
         One column per function that has this kernel.
     functions : tuple
         Labels of the classes, or names of the nodes, that the columns belong to.
+    weights : ndarray of shape (n_features, n_functions) or None
+        Under a low rank, what the blocks add whose kernel is linear: weights of all their features. The expansion is
+        then that of the other blocks.
     """
 
     kernel: Kernel
     basis: Any
     coefficients: Floats
     functions: tuple[Any, ...]
+    weights: Floats | None = None
+
+    def with_columns(self, map_columns: Callable[[Floats], Floats], functions: tuple[Any, ...]) -> "Expansion":
+        """Other functions, made of the columns of coefficients and weights."""
+        coefficients, weights = (
+            None if each is None else np.ascontiguousarray(map_columns(each))
+            for each in (self.coefficients, self.weights)
+        )
+        assert coefficients is not None
+        return replace(self, coefficients=coefficients, weights=weights, functions=functions)
 
 
 @dataclass(frozen=True)
@@ -153,7 +167,9 @@ class KernelFunctions:
             intercept = np.empty_like(self.intercept)
             intercept[self.order] = self.intercept
         terms = [
-            _core.Term(kernel=each.kernel.to_core(), basis=each.basis, coefficients=each.coefficients)
+            _core.Term(
+                kernel=each.kernel.to_core(), basis=each.basis, coefficients=each.coefficients, weights=each.weights
+            )
             for each in self.expansions
         ]
         out: Floats = _core.predict_kernels(

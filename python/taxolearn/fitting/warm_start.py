@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from taxolearn.blocks import Blocks
 from taxolearn.fitting.fit import Problem
+from taxolearn.kernels.per_block import PerBlock
 
 __all__ = ["SolverPoint", "transfer"]
 
@@ -59,7 +61,7 @@ class SolverPoint:
         if problem.class_kernels.coupling.loadings is not None:
             return None
         scales = _scales(problem)
-        weights = point[: -problem.n_classes].reshape(-1, len(scales)) * scales
+        weights = point[: -problem.n_classes].reshape(-1, len(scales)) * scales * _feature_scales(problem)
         intercepts = np.sqrt(problem.intercept_variance) * point[-problem.n_classes :]
         of_classes = dict(zip(classes, intercepts, strict=True))
         return cls(space, weights, np.empty(0, dtype=np.int64), list(problem.function_names), of_classes)
@@ -79,7 +81,7 @@ def transfer(last: SolverPoint, problem: Problem, space: str) -> Floats | None:
     weights = np.zeros((problem.X.shape[1], len(scales)))
     old, new = _common(last.names, list(problem.function_names))
     usable = scales[new] > 0
-    weights[:, new[usable]] = last.values[:, old[usable]] / scales[new[usable]]
+    weights[:, new[usable]] = last.values[:, old[usable]] / scales[new[usable]] / _feature_scales(problem)
     intercepts = np.array([last.intercepts.get(name, 0.0) for name in problem.classes_in_core_order()])
     variance = problem.intercept_variance
     intercepts = intercepts / np.sqrt(variance) if variance > 0 else np.zeros(len(intercepts))
@@ -105,6 +107,15 @@ def _scales(problem: Problem) -> Floats:
     return np.sqrt(kernel.split()[0] * variances)
 
 
+def _feature_scales(problem: Problem) -> Any:
+    """What features are multiplied with besides, shape (n_features, 1): variances of blocks, relative to the first."""
+    (kernel,) = problem.class_kernels.kernels
+    if not isinstance(kernel, PerBlock):
+        return 1.0
+    relative = [np.sqrt(part.total_variance / kernel.total_variance) for part in kernel.parts]
+    return np.repeat(relative, [matrix.shape[1] for matrix in problem.X.matrices])[:, None]
+
+
 def _common(old: list[Any], new: list[Any]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Places of the names that are in both."""
     place = {name: k for k, name in enumerate(old)}
@@ -126,11 +137,15 @@ def _numbered(keys: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
 def _row_keys(X: Any) -> npt.NDArray[np.int64]:
     """A number for the content of every row."""
     keys = np.empty(X.shape[0], dtype=np.int64)
+    matrices = X.matrices if isinstance(X, Blocks) else (X,)
     for i in range(X.shape[0]):
-        if sp.issparse(X):
-            part = slice(X.indptr[i], X.indptr[i + 1])
-            content = X.indices[part].astype(np.int64).tobytes() + X.data[part].tobytes()
-        else:
-            content = X[i].tobytes()
+        content = b"".join(_content(matrix, i) for matrix in matrices)
         keys[i] = int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little", signed=True)
     return keys
+
+
+def _content(X: Any, row: int) -> bytes:
+    if not sp.issparse(X):
+        return bytes(X[row].tobytes())
+    part = slice(X.indptr[row], X.indptr[row + 1])
+    return bytes(X.indices[part].astype(np.int64).tobytes() + X.data[part].tobytes())

@@ -16,11 +16,13 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
+from taxolearn.blocks import Blocks
 from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.kernels.base import Kernel, Parametrized
 from taxolearn.kernels.function import Function
 from taxolearn.kernels.inner_product import Cosine, Linear, Polynomial
 from taxolearn.kernels.leaf import Leaf, Table
+from taxolearn.kernels.per_block import PerBlock
 from taxolearn.kernels.precomputed import Precomputed
 from taxolearn.kernels.stationary import RBF, Matern, RationalQuadratic
 from taxolearn.taxonomy.tree import Taxonomy
@@ -396,7 +398,13 @@ def assign_kernels(
 
 
 def start_kernels(kernel: Any, X: Any) -> Any:
-    """What the user gave as ``kernel``, with names of kernels replaced by kernels whose values suit the inputs."""
+    """What the user gave as ``kernel``, with names of kernels replaced by kernels whose values suit the inputs.
+
+    For ``Blocks`` a mapping from their names to kernels becomes a ``PerBlock``; so does any other kernel, which every
+    block gets.
+    """
+    if isinstance(X, Blocks) and not isinstance(kernel, (PerClass, PerNode, PerGroup)):
+        return _start_blocks(kernel, X)
     if isinstance(kernel, str):
         return start_kernel(kernel, X)
     if isinstance(kernel, (PerClass, PerNode, PerGroup)):
@@ -406,6 +414,26 @@ def start_kernels(kernel: Any, X: Any) -> Any:
     if isinstance(kernel, Sequence):
         return [start_kernels(own, X) for own in kernel]
     return kernel
+
+
+def _start_blocks(kernel: Any, X: Blocks) -> Any:
+    if isinstance(kernel, PerBlock):
+        ordered = kernel.in_order(X.names)
+        ordered.check_reads(X)
+        return ordered
+    if isinstance(kernel, Mapping):
+        missing = [name for name in X.names if name not in kernel]
+        if missing and len(missing) < len(X.names):
+            raise ValueError(f"kernel has no kernel for the blocks {', '.join(map(repr, missing))}")
+        if missing:  # names of classes, nodes or groups
+            return {name: start_kernels(own, X) for name, own in kernel.items()}
+        unknown = [name for name in kernel if name not in X.names]
+        if unknown:
+            raise ValueError(f"kernel has kernels for unknown blocks {', '.join(map(repr, unknown))}")
+        return PerBlock({name: as_kernel(start_kernels(kernel[name], own)) for name, own in X.items()})
+    if isinstance(kernel, Sequence) and not isinstance(kernel, str):
+        return [start_kernels(own, X) for own in kernel]
+    return PerBlock({name: as_kernel(start_kernels(kernel, own)) for name, own in X.items()})
 
 
 def reads_kernel_values(kernel: Any) -> bool:

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils.validation import check_array
 
 from taxolearn import _core
-from taxolearn.validation import check_number, check_threads, in_core_form
+from taxolearn.validation import check_number, check_rows, check_threads
 
 __all__ = ["Kernel", "Parameter", "Parametrized", "Product", "Sum", "with_params"]
 
@@ -78,20 +77,23 @@ class Kernel(Parametrized, ABC):
         Whether the core evaluates it: true of all but those with a ``Function`` inside.
     is_precomputed : bool
         Whether the inputs are kernel matrices instead of features.
+    reads_blocks : bool
+        Whether the inputs are ``Blocks``.
     """
 
     __array_ufunc__ = None  # numpy scalars leave ``number * kernel`` to us
 
     is_native: bool = True
     is_precomputed: bool = False
+    reads_blocks: ClassVar[bool] = False
 
     @abstractmethod
     def to_core(self) -> _core.Kernel:
         """The same kernel in the core, with all parameters, fixed ones included, in the same order."""
 
     @abstractmethod
-    def check_features(self, n_features: int) -> None:
-        """Raise a ``ValueError`` if the kernel cannot take rows of that length."""
+    def check_reads(self, X: Any) -> None:
+        """Raise an error if the kernel cannot take these inputs."""
 
     # Parameters
 
@@ -228,11 +230,9 @@ class Kernel(Parametrized, ABC):
         """Rows in a form that the core reads in place."""
         if self.is_precomputed and sp.issparse(X):
             raise TypeError(f"{name} is sparse, but a Precomputed kernel needs a dense matrix; use {name}.toarray()")
-        X = check_array(
-            X, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C", input_name=name
-        )
-        self.check_features(X.shape[1])
-        return in_core_form(X)
+        X = check_rows(X, name)
+        self.check_reads(X)
+        return X
 
     def _matrix(self, X: Any, Y: Any, n_threads: int) -> Floats:
         return self.to_core().matrix(X, Y, n_threads)
@@ -264,9 +264,14 @@ class _Combination(Kernel):
                     f"{kind.__name__}: every part must be a kernel, got {type(part).__name__}; "
                     "wrap a callable in taxolearn.kernels.Function"
                 )
-            flat.extend(part.parts if isinstance(part, kind) else (part,))
+            flat.extend(part.parts if type(part) is kind else (part,))
         if len(flat) < 2:
             raise ValueError(f"{kind.__name__}: at least two parts are needed, got {len(flat)}")
+        if any(part.reads_blocks for part in flat):
+            raise ValueError(
+                f"{kind.__name__}: PerBlock is a sum over blocks and no part of another kernel; combine the kernels of "
+                "its blocks"
+            )
         if len({part.is_precomputed for part in flat}) > 1:
             raise ValueError(
                 f"{kind.__name__}: a Precomputed kernel reads a kernel matrix, the other parts read features, so they "
@@ -282,17 +287,20 @@ class _Combination(Kernel):
     def _of_params(self, params: dict[str, Any]) -> Any:
         return type(self)(tuple(params.values()))
 
-    def check_features(self, n_features: int) -> None:
+    def check_reads(self, X: Any) -> None:
         for part in self.parts:
-            part.check_features(n_features)
+            part.check_reads(X)
 
     def parameters(self) -> list[Parameter]:
         return [p._replace(name=f"{k}.{p.name}") for k, part in enumerate(self.parts) for p in part.parameters()]
 
+    def with_parts(self, parts: Sequence[Kernel]) -> Kernel:
+        """The same combination of other kernels."""
+        return type(self)(tuple(parts))
+
     def with_logs(self, logs: Sequence[float]) -> Kernel:
         values = iter(logs)
-        parts = (part.with_logs([next(values) for _ in part.parameters()]) for part in self.parts)
-        return type(self)(tuple(parts))
+        return self.with_parts([part.with_logs([next(values) for _ in part.parameters()]) for part in self.parts])
 
     def _matrix(self, X: Any, Y: Any, n_threads: int) -> Floats:
         if self.is_native:
@@ -355,13 +363,13 @@ class Sum(_Combination):
 
     def _unit(self) -> Kernel:
         first, *others = self.parts
-        return Sum((first._unit(), *(part._divided(first.total_variance) for part in others)))
+        return self.with_parts([first._unit(), *(part._divided(first.total_variance) for part in others)])
 
     def _divided(self, divisor: float) -> Kernel:
-        return Sum(tuple(part._divided(divisor) for part in self.parts))
+        return self.with_parts([part._divided(divisor) for part in self.parts])
 
     def _scaled(self, factor: float) -> Kernel:
-        return Sum(tuple(part._scaled(factor) for part in self.parts))
+        return self.with_parts([part._scaled(factor) for part in self.parts])
 
     def _weights(self, X: Any, Q: Floats, n_threads: int) -> Iterator[Floats]:
         return (Q for _ in self.parts)

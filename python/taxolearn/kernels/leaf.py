@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from taxolearn import _core
+from taxolearn.blocks import Blocks
 from taxolearn.kernels.base import Kernel, Parameter
 from taxolearn.validation import check_number
 
@@ -114,8 +115,9 @@ class Leaf(Kernel):
     def to_core(self) -> _core.Kernel:
         return type(self)._core_kernel(*(getattr(self, each.name) for each in fields(self) if not each.kw_only))
 
-    def check_features(self, n_features: int) -> None:
-        pass
+    def check_reads(self, X: Any) -> None:
+        if isinstance(X, Blocks):
+            raise TypeError(f"{self!r} reads one matrix, got {X!r}; PerBlock has a kernel for every block")
 
     def parameters(self) -> list[Parameter]:
         return [parameter for name in self._names for parameter in self._parameters_named(name)]

@@ -36,10 +36,11 @@ class _Stationary(Leaf):
             return check_length_scale(owner, value)
         return super()._check_value(owner, name, value)
 
-    def check_features(self, n_features: int) -> None:
-        if isinstance(self.length_scale, tuple) and len(self.length_scale) != n_features:
+    def check_reads(self, X: Any) -> None:
+        super().check_reads(X)
+        if isinstance(self.length_scale, tuple) and len(self.length_scale) != X.shape[1]:
             raise ValueError(
-                f"{type(self).__name__}: length_scale has {len(self.length_scale)} values, X has {n_features} "
+                f"{type(self).__name__}: length_scale has {len(self.length_scale)} values, X has {X.shape[1]} "
                 "features; give one number, or one per feature"
             )
 

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from taxolearn.blocks import Blocks
 from taxolearn.raw_files import remove_partial, replaced
 
 __all__ = ["fingerprint", "read_checkpoint", "record_type", "write_checkpoint"]
@@ -119,7 +120,7 @@ def record_type(m: int) -> np.dtype[Any]:
 
 
 def fingerprint(*values: Any) -> str:
-    """A hash of values: numbers, texts, arrays, sparse matrices, kernels, couplings, and collections of these."""
+    """A hash of values: numbers, texts, arrays, sparse matrices, blocks, kernels, couplings, collections of these."""
     digest = hashlib.blake2b(digest_size=16)
     for value in values:
         _update(digest, value)
@@ -180,6 +181,9 @@ def _update(digest: Any, value: Any) -> None:
     elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
         _open(digest, "array", (value.dtype.str, value.shape))
         digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, Blocks):
+        _open(digest, "blocks", len(value))
+        _update(digest, dict(value.items()))
     elif isinstance(value, Mapping):
         _open(digest, "mapping", len(value))
         for key, each in value.items():

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state, check_X_y
+from sklearn.utils import check_random_state
 
 from taxolearn.kernels.argument import reads_kernel_values
 from taxolearn.targets import Targets, check_labels, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.validation import check_choice, check_number, in_core_form
+from taxolearn.validation import check_choice, check_labelled, check_number
 
 __all__ = ["CrossValidation", "TuningData", "as_tuning", "choose_rows", "held_out_rows", "make_folds", "read_data"]
 
@@ -164,8 +164,7 @@ def read_data(
     taxonomy = model.taxonomy
     if not (taxonomy is None or isinstance(taxonomy, Taxonomy)):
         raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(taxonomy).__name__}")
-    X, y = check_X_y(X, y, accept_sparse="csr", accept_large_sparse=True, dtype=[np.float64, np.float32], order="C")
-    X = in_core_form(X)
+    X, y = check_labelled(X, y)
     rows = choose_rows(y, subset, random)
     if rows is not None:
         classes = np.unique(y) if classes is None else classes

@@ -361,5 +361,5 @@ def with_logs(kernel: Kernel, changes: Sequence[float] | Floats, log_factor: flo
 
 def _without_bounds(kernel: Kernel) -> Kernel:
     if isinstance(kernel, (Sum, Product)):
-        return type(kernel)(tuple(map(_without_bounds, kernel.parts)))
+        return kernel.with_parts([_without_bounds(part) for part in kernel.parts])
     return kernel._changed(bounds={}) if isinstance(kernel, Leaf) else kernel

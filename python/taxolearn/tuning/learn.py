@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from taxolearn import _core
+from taxolearn.blocks import Blocks
 from taxolearn.couplings.coupling import make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.fitting.fit import as_solver, kernel_values, make_likelihood
@@ -64,7 +65,7 @@ class CrossValidationObjective:
         kernels start from values found in the data, kernels from the values they have. Of kernels that are evaluated in
         Python only the variance is learned. Of the solver's methods "exact" is used for flat models, and "lbfgs" in
         place of all others. With ``tuning=None`` the folds are those of ``CrossValidation()``.
-    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+    X : array, sparse matrix, data frame or Blocks of shape (n_samples, n_features)
         Inputs; for a ``Precomputed`` kernel the kernel matrix.
     y : array of shape (n_samples,)
         Labels; with a taxonomy, names of its nodes.
@@ -181,7 +182,7 @@ class CrossValidationObjective:
             self._X, _ = kernel_values(start.class_kernels.kernels[0], data.X, self._n_threads)
         else:
             for own in start.class_kernels.kernels:
-                own.check_features(data.X.shape[1])
+                own.check_reads(data.X)
         self._criteria = self._make_criteria()
 
     @property
@@ -389,14 +390,21 @@ class ModelIdentity:
         arguments = tuple(copy.copy(value) if isinstance(value, may_change) else value for value in values)
         if reads_kernel_values(model.kernel):
             return cls(arguments, 0, float(np.mean(np.abs(np.diagonal(X)))))
-        square = X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij", X, X, dtype=np.float64)
-        return cls(arguments, int(X.shape[1]), float(square) / X.shape[0])
+        if isinstance(X, Blocks):
+            arguments = (*arguments, X.n_features)
+        return cls(arguments, int(X.shape[1]), _sum_of_squares(X) / X.shape[0])
 
     def is_like(self, other: "ModelIdentity") -> bool:
         """Whether what was learned for one suits the other."""
         low, high = sorted((self.mean_square, other.mean_square))
         same = self.n_features == other.n_features and fingerprint(*self.arguments) == fingerprint(*other.arguments)
         return same and high <= _LARGEST_RATIO * low
+
+
+def _sum_of_squares(X: Any) -> float:
+    if isinstance(X, Blocks):
+        return sum(map(_sum_of_squares, X.matrices))
+    return float(X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij", X, X, dtype=np.float64))
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ struct Term {
   std::shared_ptr<const Kernel> kernel;
   InputView basis;
   DenseView<const double> coefficients;  ///< rows of the basis x functions
+  DenseView<const double> weights = {};  ///< if there are some: of the features of linear blocks, which the basis lacks
 };
 
 /// The same from kernel expansions. With one term its functions are those of the classes; with several, all functions

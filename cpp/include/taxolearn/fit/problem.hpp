@@ -5,7 +5,8 @@
 // with f the likelihood's loss and K the prior covariance (prior.hpp): M the kernel matrix of the inputs, G = R R^T the
 // coupling of the classes (the identity for a flat model), sigma^2 the intercept variance. The linear kernel M =
 // variance X X^T has a second form, in weights: u = sqrt(variance) X W R^T + sigma 1 b^T and Phi = f(u) + 1/2 |W|^2 +
-// 1/2 |b|^2; W has a column per column of R, b an element per class.
+// 1/2 |b|^2; W has a column per column of R, b an element per class. Inputs in blocks are X = [f_0 X_0, f_1 X_1, ...], so
+// that M is the sum over the blocks of f_b^2 X_b X_b^T.
 #pragma once
 
 #include "taxolearn/data/input.hpp"

@@ -35,6 +35,7 @@ struct Timings {
 struct Expansion {
   std::vector<Index> basis;     ///< rows of X; empty: all
   Matrix<double> coefficients;  ///< basis x functions
+  Matrix<double> weights;       ///< what linear blocks add, under low_rank: their features x functions; else empty
 };
 
 struct FitResult {
@@ -45,7 +46,7 @@ struct FitResult {
   double gap = 0.0;           ///< certified in double precision: Phi - min Phi <= gap
   double relative_gap = 0.0;  ///< gap / objective
   Method method = Method::lbfgs;
-  std::string algorithm;      ///< of the kernel products: sparse, dense, stored, gram, tiled or low_rank
+  std::string algorithm;      ///< of the kernel products: sparse, dense, blocks, stored, gram, tiled, low_rank
   std::string reason;         ///< why this method and this algorithm
   double kernel_bytes = 0.0;  ///< of stored kernel matrices or their factors
   std::vector<Index> ranks;   ///< of the factors, under low_rank

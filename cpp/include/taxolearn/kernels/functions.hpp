@@ -6,6 +6,7 @@
 //   cosine        v x.x' / (|x| |x'|), 0 where a norm is 0   theta = log (v)
 //   precomputed   v X[i, j]                                  theta = log (v)
 //   sum, product  of two or more kernels                     theta = those of the parts, one after the other
+//   blocks        sum of one kernel per block of the inputs  theta = those of the parts, one after the other
 //
 // Between one list of rows and itself, block(i, j) and block(j, i) are transposes of each other, bit for bit, if they
 // do not overlap, and block(i, i) is exactly symmetric.
@@ -46,6 +47,9 @@ std::shared_ptr<const Kernel> make_precomputed_kernel(double variance);
 
 std::shared_ptr<const Kernel> make_sum_kernel(std::vector<std::shared_ptr<const Kernel>> parts);
 std::shared_ptr<const Kernel> make_product_kernel(std::vector<std::shared_ptr<const Kernel>> parts);
+
+/// Part b reads block b of the inputs, which must have as many blocks as there are parts.
+std::shared_ptr<const Kernel> make_block_kernel(std::vector<std::shared_ptr<const Kernel>> parts);
 
 /// out = the whole matrix. If `left` and `right` are the same object, one triangle is computed and mirrored.
 template <class T>

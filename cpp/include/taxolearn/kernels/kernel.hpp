@@ -48,6 +48,9 @@ class Kernel {
   /// The variance v where k(x, x') = v x . x'; nothing for other kernels.
   virtual std::optional<double> linear_variance() const { return std::nullopt; }
 
+  /// The kernels of the blocks of the inputs, whose sum this is; empty for kernels of one matrix.
+  virtual std::vector<std::shared_ptr<const Kernel>> block_parts() const { return {}; }
+
   /// Binds the kernel to inputs; `left` and `right` may be the same object, which makes the matrix exactly symmetric.
   /// Throws InvalidArgument if the inputs do not fit each other or the kernel.
   virtual std::unique_ptr<KernelEntries<float>> single_entries(const InputRows& left, const InputRows& right,

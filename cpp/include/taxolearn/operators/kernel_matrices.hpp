@@ -5,6 +5,7 @@
 //   low_rank  L L^T + diagonal by an incomplete Cholesky factorization: n r numbers; an approximation, used
 //             only on request
 //
+// Of a sum over blocks of the inputs, some of them linear, tiled and low_rank are for the others (block_sum.hpp).
 // Automatic means gram where it fits into the memory granted, else tiled.
 #pragma once
 
@@ -45,6 +46,7 @@ class KernelMatrices {
   Index rows() const { return input_rows(X_); }
   Index count() const { return static_cast<Index>(kernels_.size()); }
   const InputView& inputs() const { return X_; }
+  const std::vector<std::shared_ptr<const Kernel>>& kernels() const { return kernels_; }
 
   /// Flops of a product per column, about.
   double work() const;
@@ -62,7 +64,7 @@ class KernelMatrices {
   /// Operators in double precision that need no stored matrix beyond those that are there already.
   const Operators<double>& certifying_operators(const Execution& execution);
 
-  /// The factorizations, under low_rank; else empty.
+  /// The factorizations, under low_rank, without linear blocks; else empty.
   const std::vector<std::shared_ptr<const LowRankFactor>>& factors(const Execution& execution);
 
   /// What `automatic` became at the last call of operators(), and why.

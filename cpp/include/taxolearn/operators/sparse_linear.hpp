@@ -6,12 +6,6 @@
 
 namespace taxolearn {
 
-/// How the columns of X are arranged in the operator's own copy.
-enum class FeatureOrder {
-  given,    ///< as in the inputs: for products with weights
-  compact,  ///< most frequent first, those of a single row folded into a diagonal: for kernel products only
-};
-
 template <class T>
 class SparseLinear final : public Linear<T> {
  public:
@@ -20,12 +14,15 @@ class SparseLinear final : public Linear<T> {
   void apply(DenseView<const T> S, DenseView<T> out, const T* shift, const Execution& execution) override;
   void project(DenseView<const T> S, DenseView<T> W, const Execution& execution) override;
   void expand(DenseView<const T> W, DenseView<T> out, const T* shift, const Execution& execution) override;
+  void add_apply(DenseView<const T> S, DenseView<T> out, const Execution& execution) override;
+  void add_expand(DenseView<const T> W, DenseView<T> out, const Execution& execution) override;
   std::unique_ptr<Operator<T>> subset(const std::vector<Index>& rows, const Execution& execution) override;
   std::string algorithm() const override { return "sparse"; }
 
  private:
   template <class V, class I>
   void arrange(const SparseView<V, I>& X, const Execution& execution);
+  void multiply_twice(DenseView<const T> S, DenseView<T> out, const T* shift, bool add, const Execution& execution);
 
   FeatureOrder order_;
   SparseMatrix<T> by_row_;      ///< the rows, columns arranged

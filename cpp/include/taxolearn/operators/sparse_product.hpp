@@ -27,7 +27,8 @@ Index panel_width();
 template <class T>
 Index panel_width_for(Index m);
 
-/// Where a product puts row i of its result: out.row(i)[0 .. columns) = scale (sum + diagonal[i] self.row(i)) + shift.
+/// Where a product puts row i of its result: out.row(i)[0 .. columns) = scale (sum + diagonal[i] self.row(i)) + shift,
+/// or is added to it.
 template <class T>
 struct ProductTarget {
   DenseView<T> out;             ///< rows x (at least) columns
@@ -36,6 +37,7 @@ struct ProductTarget {
   const T* shift = nullptr;     ///< length columns, or null
   const T* diagonal = nullptr;  ///< length rows, or null; multiplies rows of `self`, a panel
   const T* self = nullptr;
+  bool add = false;  ///< to what out holds, instead of the shift
 };
 
 template <class T>

@@ -52,7 +52,7 @@ struct Criterion {
   double plain_value = 0.0;
   double temperature = 1.0;                          ///< given, or the best one
   double temperature_gradient = 0.0;                 ///< by its logarithm; about zero at the best one
-  std::vector<std::vector<double>> kernel_gradient;  ///< per kernel, all parameters, log scale
+  std::vector<std::vector<double>> kernel_gradient;  ///< per kernel, all parameters, log scale; one for linear blocks
   std::vector<double> function_gradient;             ///< by the parameters of the coupling
   double intercept_variance_gradient = 0.0;          ///< by its logarithm
   Matrix<double> predictors;                         ///< of the held-out rows, zero for others; if they were to be kept
@@ -75,9 +75,13 @@ struct WarmStart {
   Buffer<float> adjoints;
 };
 
-/// Operators of the linear kernel of variance 1, made when they are needed. They do not depend on the hyperparameters.
+/// Operators of the linear kernel of variance 1, made when they are needed. They do not depend on the hyperparameters,
+/// except for the variances of blocks.
 template <class T>
 struct LinearParts {
+  /// Takes the factors of these inputs, which have the same blocks.
+  void set_factors(const InputView& X);
+
   std::unique_ptr<Operator<T>> whole;              ///< all rows
   std::vector<std::unique_ptr<Operator<T>>> part;  ///< per fold, the rows trained on
   std::unique_ptr<FeatureOperator<T>> features;    ///< all rows
@@ -88,7 +92,8 @@ class CrossValidation {
   /// Views of the inputs, the likelihood and the loss of held-out rows, null for the likelihood: they must outlive it.
   CrossValidation(const InputView& X, const Likelihood& likelihood, Folds folds, const Likelihood* held_out = nullptr);
 
-  /// Evaluates a prior, which needs a coupling. Its kernels are over the same inputs; the linear kernel has variance 1.
+  /// Evaluates a prior, which needs a coupling. Its kernels are over the same inputs; the linear kernel has variance 1,
+  /// and so has each block of the inputs unless the prior says otherwise.
   /// Starts from the accepted points. `converged` is false if anything went wrong with the numbers.
   Criterion evaluate(const Prior& prior, const CriterionSettings& settings, const Execution& execution);
 
@@ -116,7 +121,9 @@ class CrossValidation {
   void run_folds(const Prior& prior, const CriterionSettings& settings, const WarmStart& before,
                  Matrix<double>* predictors, Criterion& out, const Execution& execution);
 
-  InputView X_;
+  void set_block_variances(std::vector<double> variances);  ///< none: 1 each
+
+  InputView X_;  ///< its blocks have the factors of the last prior
   const Likelihood& likelihood_;
   const Likelihood& held_out_;
   Folds folds_;
