@@ -381,7 +381,10 @@ class PoolClassifier(TaxonomyClassifier):
             scores[FREQUENCIES], alone[FREQUENCIES] = frequencies, prior_loss
             names, result = drop_light(list(scores), scores, alone, labels, row_weight)
         single = np.bincount(numbers, minlength=n_classes) == 1
-        if not is_clearly_better(names, result, scores, frequencies, labels, row_weight, single):
+        # Rows of pairs that stand for single ones make experts that spread probability seem better than they are, so
+        # the shares have an advantage, too: they are those of all rows.
+        shares = np.broadcast_to(self._log_prior, frequencies.shape) if single.any() else frequencies
+        if not is_clearly_better(names, result, scores, shares, labels, row_weight, single):
             scores[FREQUENCIES], alone[FREQUENCIES] = frequencies, prior_loss
             names = [FREQUENCIES]
             result = fit_weights(names, scores, labels, row_weight)

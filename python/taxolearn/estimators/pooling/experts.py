@@ -52,7 +52,7 @@ FREQUENCIES = "class frequencies"
 _LOWEST = -1e30  # score, which single precision still holds
 _LEAST_SCORE = -690.0  # logarithm of what a probability of zero is taken for, where the expert had none in the folds
 _JOINT_WORK = 1e9  # entries times classes, up to which the classes of sparse inputs are fitted together
-_INDEPENDENT_WORK = 5e8  # the same for independent losses, whose fits take more iterations
+_INDEPENDENT_WORK = 2e8  # the same for independent losses, whose fits take more iterations
 _DENSE = 10.0  # how much faster entries of dense inputs are multiplied
 
 
