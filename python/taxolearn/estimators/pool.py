@@ -16,9 +16,10 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _num_features, check_is_fitted
 
 from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.class_sums import class_numbers
 from taxolearn.estimators.explain import NodeExplanation, explain_by_change
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
-from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, class_numbers
+from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pooling.choice import drop_light, fit_weights, is_clearly_better, mean_loss
 from taxolearn.estimators.pooling.dense import choose_scaling
 from taxolearn.estimators.pooling.experts import (
