@@ -5,6 +5,7 @@ from importlib.metadata import version
 from taxolearn import datasets, decisions, features, kernels, metrics, model_selection
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
@@ -22,6 +23,7 @@ from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.search import LearningResult
 
 __all__ = [
+    "CentroidClassifier",
     "CrossValidation",
     "ExpectationResult",
     "FitResult",
