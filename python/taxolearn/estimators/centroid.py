@@ -18,6 +18,7 @@ from taxolearn.estimators.class_sums import (
     held_out_parts,
     number_or_none,
     read_rows,
+    row_batches,
     sums_by_class,
     to_output,
 )
@@ -173,8 +174,11 @@ class CentroidClassifier(TaxonomyClassifier):
 def row_lengths(X: Any) -> Floats:
     """Euclidean lengths of the rows, right also where squares are too large or too small for a number."""
     if not sp.issparse(X):
-        largest = np.abs(X).max(axis=1).astype(np.float64)
-        return np.asarray(largest * np.sqrt(np.square(X * _inverse(largest)[:, None]).sum(axis=1)))
+        lengths = np.empty(X.shape[0])
+        for rows in row_batches(*X.shape):
+            largest = np.abs(X[rows]).max(axis=1).astype(np.float64)
+            lengths[rows] = largest * np.sqrt(np.square(X[rows] * _inverse(largest)[:, None]).sum(axis=1))
+        return lengths
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

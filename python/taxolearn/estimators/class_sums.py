@@ -22,7 +22,7 @@ __all__ = [
     "held_out_parts",
     "number_or_none",
     "read_rows",
-    "score_batches",
+    "row_batches",
     "sums_by_class",
     "to_output",
 ]
@@ -34,7 +34,7 @@ Folds = npt.NDArray[np.int32]
 _FOLDS = 3
 _HELD_OUT = 10_000  # rows that hyperparameters are chosen by, at most
 _ENTRIES = 5_000_000  # scores of these rows
-_BATCH = 2**22  # scores that are computed together
+_BATCH = 2**22  # numbers that are computed together
 
 
 # -- What the user gives ----------------------------------------------------------------------------------------------
@@ -109,9 +109,9 @@ def sums_by_class(X: Any, numbers: Integers, weights: Floats, n_classes: int) ->
     return sums
 
 
-def score_batches(n_rows: int, n_classes: int) -> Any:
-    """Slices of rows whose scores are computed together, so that nothing but the answer is as large as it."""
-    return gen_batches(n_rows, max(1, _BATCH // n_classes))
+def row_batches(n_rows: int, n_columns: int) -> Any:
+    """Slices of rows that are computed together, so that nothing but the answer is as large as it."""
+    return gen_batches(n_rows, max(1, _BATCH // n_columns))
 
 
 def class_products(X: Any, weights: Any) -> Floats:
@@ -120,7 +120,7 @@ def class_products(X: Any, weights: Any) -> Floats:
     by_feature = weights.T
     if sp.issparse(weights):
         by_feature = by_feature.tocsr() if sp.issparse(X) else by_feature.toarray()
-    for rows in score_batches(*out.shape):
+    for rows in row_batches(*out.shape):
         product = X[rows] @ by_feature
         out[rows] = product.toarray() if sp.issparse(product) else product
     return out
@@ -130,6 +130,6 @@ def to_output(u: Floats, output: str) -> Floats:
     """Class functions as the "predictor", "probability" or "log_probability" that is asked for, in place."""
     if output != "predictor":
         normalized = softmax if output == "probability" else log_softmax
-        for rows in score_batches(*u.shape):
+        for rows in row_batches(*u.shape):
             u[rows] = normalized(u[rows], axis=1)
     return u

@@ -19,7 +19,7 @@ from taxolearn.estimators.class_sums import (
     held_out_parts,
     number_or_none,
     read_rows,
-    score_batches,
+    row_batches,
     sums_by_class,
     to_output,
 )
@@ -233,7 +233,7 @@ class _Functions:
     def predict(self, X: Any) -> Floats:
         out = class_products(X, self.ratios)
         lengths = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
-        for rows in score_batches(*out.shape):
+        for rows in row_batches(*out.shape):
             out[rows] += np.outer(lengths[rows], self.length_coef)
         out += self.intercept
         return out
