@@ -217,6 +217,21 @@ class TestRuns:
         write(result, tmp_path)
         assert "| > 7 | > 9 |" in (tmp_path / "jobs.md").read_text()
 
+    def test_seconds_of_several_rounds_are_medians(self, suite, tmp_path, monkeypatch):
+        seen = []
+
+        def answer(_, given, *__):
+            seen.append((given.get("turn", 0), given["job"]))
+            return {"seconds": 3.0 - given.get("turn", 0), "processor_seconds": 5.0, "log_loss": 1.0}
+
+        monkeypatch.setattr(jobs, "isolated", answer)
+        (result,) = jobs.run(options(tmp_path, "--models", "LinearSVC", "--rounds", "3"))
+        assert [turn for turn, _ in seen] == [0, 0, 1, 1, 2, 2], "models take turns"
+        assert [(row["seconds"], row["rounds"]) for row in result.rows] == [(2.0, 3), (2.0, 3)]
+        (result,) = jobs.run(options(tmp_path, "--models", "LinearSVC"))
+        assert len(seen) == 6
+        assert [row["rounds"] for row in result.rows] == [3, 3]
+
     def test_a_higher_limit_tries_again(self, suite, tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(jobs, "isolated", lambda *_: {"status": "gave up after 7 s", "processor_seconds": 9.2})

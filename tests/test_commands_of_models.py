@@ -11,7 +11,14 @@ from goods import WORDS, run, write_table
 from sklearn.pipeline import Pipeline
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, NaiveBayesClassifier, PoolClassifier, Taxonomy, TopDownClassifier
+from taxolearn import (
+    CentroidClassifier,
+    KernelLogisticClassifier,
+    NaiveBayesClassifier,
+    PoolClassifier,
+    Taxonomy,
+    TopDownClassifier,
+)
 from taxolearn.features import TableFeatures
 from taxolearn.kernels import RBF
 
@@ -29,6 +36,7 @@ KINDS = {
     "top-down": lambda: TopDownClassifier(TREE),
     "flat top-down": TopDownClassifier,
     "naive Bayes": lambda: NaiveBayesClassifier(taxonomy=TREE),
+    "centroid": lambda: CentroidClassifier(taxonomy=TREE),
     "logistic": lambda: KernelLogisticClassifier(taxonomy=TREE, tuning=None),
 }
 
@@ -96,7 +104,7 @@ def test_predict_and_evaluate(kind, folder, capsys):
 
 
 def test_answers_along_the_tree(folder, capsys):
-    for kind in ("pool", "top-down", "naive Bayes"):
+    for kind in ("pool", "top-down", "naive Bayes", "centroid"):
         code, out, err = run(capsys, "predict", folder / f"{kind}.taxo", folder / "test.csv", "--nodes")
         assert (code, err) == (0, "")
         for row in csv.DictReader(io.StringIO(out)):
@@ -153,7 +161,7 @@ def test_inspect_of_every_kind(kind, folder, capsys):
 def test_inspect_lists_experts(folder, capsys):
     model = taxolearn.load(folder / "pool.taxo")[-1]
     shown = re.sub(r"\s+", " ", run(capsys, "inspect", folder / "pool.taxo")[1])
-    assert len(model.table_) == 4
+    assert len(model.table_) == 5
     for row in model.table_:
         weight = f"weight {row.weight:.3f}" if row.weight else "not used"
         assert f"expert {row.name} {weight}, log loss {row.log_loss:.4g}, accuracy {row.accuracy:.2%}" in shown
@@ -281,7 +289,7 @@ def test_unknown_labels_are_named(folder, tmp_path, capsys):
 # -- Damage -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["pool", "naive Bayes"])
+@pytest.mark.parametrize("kind", ["pool", "naive Bayes", "centroid"])
 def test_check_finds_a_flipped_bit(kind, folder, tmp_path, capsys):
     whole = (folder / f"{kind}.taxo").read_bytes()
     path = tmp_path / "m.taxo"

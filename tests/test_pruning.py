@@ -10,7 +10,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier, NaiveBayesClassifier, PoolClassifier, Taxonomy, TopDownClassifier
+from taxolearn import (
+    CentroidClassifier,
+    KernelLogisticClassifier,
+    NaiveBayesClassifier,
+    PoolClassifier,
+    Taxonomy,
+    TopDownClassifier,
+)
 from taxolearn.cli import main
 from taxolearn.datasets import make_hierarchy
 from taxolearn.estimators.prune import is_linear
@@ -121,7 +128,8 @@ def stored(model):
     if isinstance(model, TopDownClassifier):
         weights = node_weights(model).weights
     else:
-        weights = model.log_ratios_ if isinstance(model, NaiveBayesClassifier) else model.coef_
+        names = {NaiveBayesClassifier: "log_ratios_", CentroidClassifier: "centroids_"}
+        weights = getattr(model, names.get(type(model), "coef_"))
     return weights.nnz if sp.issparse(weights) else weights.size
 
 
@@ -132,10 +140,11 @@ def stored(model):
         TopDownClassifier(TREE, tuning=None),
         TopDownClassifier(tuning=None),
         NaiveBayesClassifier(taxonomy=TREE),
+        CentroidClassifier(taxonomy=TREE),
         PoolClassifier(taxonomy=TREE),
         PoolClassifier([("bayes", NaiveBayesClassifier()), ("rbf", KernelLogisticClassifier("rbf", tuning=None))]),
     ],
-    ids=["independent", "top-down", "flat top-down", "naive Bayes", "pool", "pool with a kernel"],
+    ids=["independent", "top-down", "flat top-down", "naive Bayes", "centroid", "pool", "pool with a kernel"],
 )
 def test_other_kinds(model, tmp_path):
     generator = np.random.default_rng(0)

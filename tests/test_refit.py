@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from taxolearn import (
+    CentroidClassifier,
     CrossValidation,
     Independent,
     KernelLogisticClassifier,
@@ -40,6 +41,7 @@ MODELS = {
     "kernels": KernelLogisticClassifier({"a/b": "linear", "a/c": "rbf", "d/e": "linear"}, tuning=FEW),
     "top-down": TopDownClassifier(TREE),
     "naive Bayes": NaiveBayesClassifier(),
+    "centroid": CentroidClassifier(),
 }
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -52,6 +54,8 @@ def learned(model):
     """What was learned, as text."""
     if isinstance(model, NaiveBayesClassifier):
         return model.smoothing_, model.temperature_
+    if isinstance(model, CentroidClassifier):
+        return model.temperature_
     return str(model.hyperparameters_.to_dict())
 
 
@@ -59,6 +63,8 @@ def by_hand(model):
     """An unfitted copy that is given what the model has learned."""
     if isinstance(model, NaiveBayesClassifier):
         return NaiveBayesClassifier(model.smoothing_, temperature=model.temperature_)
+    if isinstance(model, CentroidClassifier):
+        return CentroidClassifier(model.temperature_)
     table = model.hyperparameters_
     if isinstance(model, TopDownClassifier):
         return clone(model).set_params(variance=table.variances, temperature=table.temperatures, tuning=None)
@@ -95,7 +101,7 @@ def test_other_rows_are_fitted_with_what_was_learned(name):
     assert not np.allclose(model.predict_log_proba(X), before, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["linear", "top-down", "naive Bayes"])
+@pytest.mark.parametrize("name", ["linear", "top-down", "naive Bayes", "centroid"])
 def test_rows_have_weights(name):
     weights = np.random.default_rng(0).integers(1, 4, len(Y)).astype(float)
     model = fitted(name)
@@ -104,7 +110,7 @@ def test_rows_have_weights(name):
     assert not np.allclose(model.refit(X, Y).predict_log_proba(X), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["linear", "independent", "naive Bayes"])
+@pytest.mark.parametrize("name", ["linear", "independent", "naive Bayes", "centroid"])
 def test_other_classes_and_features(name):
     rows = Y != "a/c"
     model = fitted(name, rows)
@@ -136,7 +142,7 @@ def test_what_belongs_to_single_classes_is_not_given_to_others(model, y):
     np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
-@pytest.mark.parametrize("name", ["linear", "top-down", "naive Bayes"])
+@pytest.mark.parametrize("name", ["linear", "top-down", "naive Bayes", "centroid"])
 def test_an_error_changes_nothing(name):
     with pytest.raises(NotFittedError):
         clone(MODELS[name]).refit(X, Y)
@@ -151,7 +157,7 @@ def test_an_error_changes_nothing(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["linear", "rbf", "independent", "nodes", "loadings", "kernels", "top-down", "naive Bayes"]
+    "name", ["linear", "rbf", "independent", "nodes", "loadings", "kernels", "top-down", "naive Bayes", "centroid"]
 )
 def test_loaded_models_can_be_fitted_again(name, tmp_path):
     model = fitted(name)

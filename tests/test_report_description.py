@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from taxolearn import KernelLogisticClassifier, NaiveBayesClassifier, PoolClassifier, Taxonomy, TopDownClassifier
+from taxolearn import (
+    CentroidClassifier,
+    KernelLogisticClassifier,
+    NaiveBayesClassifier,
+    PoolClassifier,
+    Taxonomy,
+    TopDownClassifier,
+)
 from taxolearn.estimators import PoolRow
 from taxolearn.kernels import RBF, Linear
 from taxolearn.report import collect_findings, render
@@ -131,6 +138,7 @@ def test_reasons_of_other_models():
     X, y = draw(60, 0)
     assert explained_by(TopDownClassifier(TREE, tuning=None).fit(X, y)) == (True, "")
     assert explained_by(NaiveBayesClassifier().fit(X, y)) == (True, "")
+    assert explained_by(CentroidClassifier().fit(X, y)) == (True, "")
     assert explained_by(PLAIN.fit(X, y)) == (True, "")
     bent = KernelLogisticClassifier(RBF(1.0), tuning=None)
     assert explained_by(bent.fit(X, y)) == (False, "")
@@ -148,6 +156,10 @@ def test_settings_in_words(pool):
     found = {each.name: each for each in describe(pool).settings}
     bayes = pool.experts_["naive Bayes"]
     assert found["naive Bayes: smoothing"].value == f"{bayes.smoothing_:.3g}"
+    found = describe(CentroidClassifier(0.125).fit(X, y))
+    assert found.sentences == ["The model is a nearest centre: it compares the row with the mean of each class."]
+    assert [(each.name, each.value) for each in found.settings] == [("temperature", "0.125")]
+    assert "the smaller, the more a small difference" in found.settings[0].meaning
     model = TopDownClassifier(TREE, variance=(2.0, 30.0), temperature=(1.5, 0.5), tuning=None).fit(X, y)
     found = {each.name: each for each in describe(model).settings}
     assert found["first level of the tree: variance"].value == "2"

@@ -67,11 +67,12 @@ def labelled(labels, repeats=4):
         ("independent", taxolearn.KernelLogisticClassifier),
         ("top-down", taxolearn.TopDownClassifier),
         ("naive-bayes", taxolearn.NaiveBayesClassifier),
+        ("centroid", taxolearn.CentroidClassifier),
     ],
 )
 def test_every_model_is_trained_scored_and_saved(model, kind, train, tmp_path):
     rows = make_rows(200)
-    options = [] if model == "naive-bayes" else ["--folds", 2]
+    options = [] if model in ("naive-bayes", "centroid") else ["--folds", 2]
     code, figures, err = train(rows, "--model", model, *options)
     assert (code, err, figures["classifier"]) == (0, "", model)
     loaded = taxolearn.load(tmp_path / "m.taxo")
@@ -95,7 +96,7 @@ def test_the_pool_tells_its_experts(train, tmp_path, capsys):
     _, figures, _ = train(make_rows(200))
     pool = taxolearn.load(tmp_path / "m.taxo")[-1]
     assert list(figures["experts"]) == [row.name for row in pool.table_]
-    assert {"naive Bayes", "softmax", "independent"} <= set(figures["experts"])
+    assert {"naive Bayes", "centroid", "softmax", "independent"} <= set(figures["experts"])
     for row in pool.table_:
         assert figures["experts"][row.name] == {"weight": row.weight, "cv_log_loss": row.log_loss}
     assert figures["cv_log_loss"] == pool.cv_log_loss_
@@ -132,6 +133,10 @@ def test_options_of_one_model_imply_it(options, expected, train):
         (["--model", "pool", "--checkpoint", "c"], "--checkpoint is for"),
         (["--model", "naive-bayes", "--folds", "3"], "--folds is for --model pool or softmax or independent or top"),
         (["--model", "naive-bayes", "--time-limit", "3"], "--time-limit is for"),
+        (
+            ["--model", "centroid", "--tol", "1e-3"],
+            "--tol is for --model pool or softmax or independent or top-down, not",
+        ),
         (["--model", "naive-bayes", "--numeric", "size"], "counts words, so it takes no --numeric"),
         (["--model", "top-down", "--flat"], "--model top-down needs a tree"),
         (["--hold-out", "1"], "from 0 to below 1, got 1"),
@@ -145,6 +150,17 @@ def test_options_that_do_not_fit(options, message, train, tmp_path):
     assert err.count("\n") == 1
     assert message in err
     assert not (tmp_path / "m.taxo").exists()
+
+
+def test_the_nearest_centre_takes_numbers(train, tmp_path):
+    generator = np.random.default_rng(0)
+    points = [(k % 3, *(2 * np.eye(3)[k % 3] + generator.normal(size=3))) for k in range(150)]
+    rows = [{"label": f"c{k}", "u": u, "v": v, "w": w} for k, u, v, w in points]
+    numeric = [part for name in "uvw" for part in ("--numeric", name)]
+    code, figures, err = train(rows, "--model", "centroid", *numeric, text=None)
+    assert (code, err) == (0, "")
+    assert isinstance(taxolearn.load(tmp_path / "m.taxo")[-1].centroids_, np.ndarray)
+    assert figures["hold_out"]["log_loss"] < figures["hold_out"]["baseline_log_loss"]
 
 
 def test_messages_are_without_jargon(train):
@@ -205,13 +221,13 @@ def test_figures_are_those_of_a_model_that_never_saw_the_rows(train, tmp_path):
     np.testing.assert_allclose(loaded.predict_proba(texts), model.predict_proba(features.transform(texts)), atol=1e-5)
 
 
-@pytest.mark.parametrize("model", ["pool", "softmax", "top-down", "naive-bayes"])
+@pytest.mark.parametrize("model", ["pool", "softmax", "top-down", "naive-bayes", "centroid"])
 def test_the_last_fit_learns_nothing_anew(model, train, monkeypatch, tmp_path):
     """It has the settings of the first, so nothing is tuned a second time."""
     rows = make_rows(120)
     kinds = (taxolearn.PoolClassifier, taxolearn.KernelLogisticClassifier, taxolearn.TopDownClassifier)
     seen = []
-    for kind in (*kinds, taxolearn.NaiveBayesClassifier):
+    for kind in (*kinds, taxolearn.NaiveBayesClassifier, taxolearn.CentroidClassifier):
 
         def recorded(self, *arguments, fit=kind.fit, **options):
             seen.append((type(self), self.get_params(deep=False)))
@@ -222,6 +238,8 @@ def test_the_last_fit_learns_nothing_anew(model, train, monkeypatch, tmp_path):
     kind, parameters = seen[-1]
     if kind is taxolearn.NaiveBayesClassifier:
         assert parameters["smoothing"] is not None
+    elif kind is taxolearn.CentroidClassifier:
+        assert parameters["temperature"] is not None
     else:
         assert kind in (taxolearn.KernelLogisticClassifier, taxolearn.TopDownClassifier)
         assert parameters["tuning"] is None

@@ -8,8 +8,10 @@ import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from functools import cache, partial
+from itertools import count, product, takewhile
 from math import inf
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bench.harness.cases import Cases
@@ -31,6 +33,7 @@ _COLUMNS = {
     **COLUMNS,
     "seconds_shown": "seconds",
     "processor_shown": "processor s",
+    "rounds": "rounds",
     "megabytes": "peak MB",
     "setting": "chosen",
     "zeros": "zeros",
@@ -38,7 +41,8 @@ _COLUMNS = {
 }
 _MEASURING = (
     "Seconds are those of the whole job: features, tuning and fit, without reading files and without predictions; "
-    "processor seconds are those of all threads, and depend less on what else the machine does. Peak MB: resident "
+    "processor seconds are those of all threads, and depend less on what else the machine does. Of several rounds, in "
+    "which models take turns, seconds are medians. Peak MB: resident "
     "memory of the same beyond data and libraries. Every model has a process of its own; > is one that was given up. "
     "An expert of the pool has the seconds of its tuning and of its fits in the folds, without features and last fit, "
     "and the answers of its last fit at its own temperature."
@@ -46,8 +50,11 @@ _MEASURING = (
 _NOT_TAKEN = "takes no such inputs"
 
 
-def measure(job: str, model: str, quick: bool, n_threads: int, docstrings: str) -> dict[str, Any]:
-    """Do a whole job in this process, then score it; the file of ``docstrings`` is the same in all environments."""
+def measure(job: str, model: str, quick: bool, n_threads: int, docstrings: str, turn: int = 0) -> dict[str, Any]:
+    """Do a whole job in this process, then score it; the file of ``docstrings`` is the same in all environments.
+
+    Answers of different turns differ in the time that they took.
+    """
     entry = JOB_MODELS[model]
     problem = read_docstrings(Path(docstrings)) if job == "docstrings" else JOBS[job]()
     problem = problem.first_rows(_QUICK_ROWS) if quick else problem
@@ -91,6 +98,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--models", type=_models, default=list(JOB_MODELS), help="which to run, separated by ;, also ours and rivals"
     )
+    parser.add_argument("--rounds", type=int, default=1, help="how often each model does each job")
     parser.add_argument("--limit", type=float, default=300.0, help="give a model up, reading files included (s)")
 
 
@@ -104,19 +112,34 @@ def run(options: Namespace) -> list[Result]:
     environments = cache(partial(setup, options.folder))
     docstrings = options.folder.resolve() / "docstrings.json"
     write_docstrings(docstrings)
-    for job in options.only:
-        for model in options.models:
-            arguments = {"job": job, "model": model, "quick": options.quick, "n_threads": options.threads}
-            if options.fresh or _bound(cases.known(measure, arguments)) < options.limit - 1:
-                cases.forget(measure, **arguments)
+    for turn, job, model in product(range(options.rounds), options.only, options.models):
+        arguments = _arguments(options, job, model, turn)
+        if options.fresh or _bound(cases.known(measure, arguments)) < options.limit - 1:
+            cases.forget(measure, **arguments)
 
-            def work(arguments: dict[str, Any] = arguments) -> dict[str, Any]:
-                python = _python(arguments["model"], environments)
-                given = arguments | {"docstrings": str(docstrings)}
-                return isolated(measure, given, options.threads, options.limit, python)
+        def work(arguments: dict[str, Any] = arguments) -> dict[str, Any]:
+            python = _python(arguments["model"], environments)
+            given = arguments | {"docstrings": str(docstrings)}
+            return isolated(measure, given, options.threads, options.limit, python)
 
-            cases.keep(f"{job}, {model}", address(measure), arguments, work)
+        cases.keep(f"{job}, {model}", address(measure), arguments, work)
     return [_result(options, cases)]
+
+
+def _arguments(options: Namespace, job: str, model: str, turn: int) -> dict[str, Any]:
+    first = {"job": job, "model": model, "quick": options.quick, "n_threads": options.threads}
+    return first | ({"turn": turn} if turn else {})
+
+
+def _known(options: Namespace, cases: Cases, job: str, model: str) -> dict[str, Any] | None:
+    """The answer of the first turn, with the median seconds of all that are known."""
+    answers = takewhile(bool, (cases.known(measure, _arguments(options, job, model, turn)) for turn in count()))
+    first, *others = [*answers] or [None]
+    if first is None or "seconds" not in first:
+        return first
+    ended = [first, *(each for each in others if "seconds" in each)]
+    medians = {name: median(each[name] for each in ended) for name in ("seconds", "processor_seconds")}
+    return first | medians | {"rounds": len(ended)}
 
 
 def _python(model: str, environments: Any) -> str | Path:
@@ -138,8 +161,7 @@ def _result(options: Namespace, cases: Cases) -> Result:
     for job in JOBS:
         rows: list[dict[str, Any]] = []
         for model in JOB_MODELS:
-            arguments = {"job": job, "model": model, "quick": options.quick, "n_threads": options.threads}
-            answer = cases.known(measure, arguments)
+            answer = _known(options, cases, job, model)
             if answer is None or answer.get("status") == _NOT_TAKEN:
                 continue
             versions = answer.get("versions", {}) | versions

@@ -6,6 +6,7 @@ from taxolearn import datasets, decisions, features, kernels, metrics, model_sel
 from taxolearn.blocks import Blocks
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
@@ -24,6 +25,7 @@ from taxolearn.tuning.search import LearningResult
 
 __all__ = [
     "Blocks",
+    "CentroidClassifier",
     "CrossValidation",
     "ExpectationResult",
     "FitResult",

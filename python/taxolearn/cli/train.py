@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from taxolearn import (
+    CentroidClassifier,
     CrossValidation,
     KernelLogisticClassifier,
     NaiveBayesClassifier,
@@ -55,7 +56,8 @@ from taxolearn.tuning.cross_validation import held_out_rows
 __all__ = ["COMMAND", "ModelOptions", "TrainOptions", "run"]
 
 _LOGISTIC = ("softmax", "independent")
-_MODELS = ("pool", *_LOGISTIC, "top-down", "naive-bayes")
+_SIMPLE: dict[str, Any] = {"naive-bayes": NaiveBayesClassifier, "centroid": CentroidClassifier}
+_MODELS = ("pool", *_LOGISTIC, "top-down", *_SIMPLE)
 _USES_INNER_LABELS = ("pool", "softmax", "top-down")  # others learn from rows with one class only
 
 _WORK = 4_000_000  # rows times classes that hyperparameters are learned on
@@ -180,14 +182,8 @@ class TrainOptions:
 
 # Options that some models do not take, and the models that do.
 _TAKEN_BY = {
-    "kernel": _LOGISTIC,
-    "variance": _LOGISTIC,
-    "samples": _LOGISTIC,
-    "evaluations": _LOGISTIC,
-    "checkpoint": _LOGISTIC,
-    "tol": ("pool", *_LOGISTIC, "top-down"),
-    "folds": ("pool", *_LOGISTIC, "top-down"),
-    "time_limit": ("pool", *_LOGISTIC, "top-down"),
+    **dict.fromkeys(("kernel", "variance", "samples", "evaluations", "checkpoint"), _LOGISTIC),
+    **dict.fromkeys(("tol", "folds", "time_limit"), ("pool", *_LOGISTIC, "top-down")),
 }
 
 
@@ -363,8 +359,8 @@ class _Training:
 def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | None, X: Any, n_classes: int) -> Any:
     """The classifier, not yet fitted."""
     common: dict[str, Any] = {"taxonomy": taxonomy, "n_threads": options.threads, "random_state": options.seed}
-    if model == "naive-bayes":
-        return NaiveBayesClassifier(**common)
+    if model in _SIMPLE:
+        return _SIMPLE[model](**common)
     if options.tol is not None:
         common["tol"] = options.tol
     if model == "pool":

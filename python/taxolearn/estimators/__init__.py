@@ -1,5 +1,6 @@
 """Classifiers with scikit-learn's interface."""
 
+from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.explain import NodeExplanation
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
@@ -9,6 +10,7 @@ from taxolearn.estimators.prune import prune
 from taxolearn.estimators.top_down import TopDownClassifier
 
 __all__ = [
+    "CentroidClassifier",
     "KernelLogisticClassifier",
     "NaiveBayesClassifier",
     "NodeExplanation",

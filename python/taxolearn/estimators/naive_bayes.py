@@ -8,30 +8,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.special import log_softmax, softmax
 from sklearn.base import clone
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.class_sums import (
+    class_numbers,
+    class_products,
+    few_folds,
+    held_out_parts,
+    number_or_none,
+    read_rows,
+    row_batches,
+    sums_by_class,
+    to_output,
+)
 from taxolearn.estimators.explain import NodeExplanation, explain_rows
 from taxolearn.estimators.pooling.weights import PoolObjective, fit_temperature
-from taxolearn.targets import Targets, label_targets, read_targets, row_weights
+from taxolearn.targets import Targets
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.tuning.cross_validation import make_folds
-from taxolearn.validation import check_inputs, check_number, check_threads
+from taxolearn.validation import check_inputs
 
-__all__ = ["NaiveBayesClassifier", "certain_targets", "class_numbers"]
+__all__ = ["NaiveBayesClassifier"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _GRID = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _START = 4  # in the grid
-_HELD_OUT = 10_000  # rows that smoothing is chosen by, at most
-_ENTRIES = 5_000_000  # scores of these rows
-_BATCH = 2**22  # scores that are computed together
-_FOLDS = 3
 
 
 class NaiveBayesClassifier(TaxonomyClassifier):
@@ -124,7 +128,7 @@ class NaiveBayesClassifier(TaxonomyClassifier):
         if smoothing is None:
             # Every class may have one row; then nothing can be held out, and nothing chosen.
             if np.bincount(numbers).max() > 1:
-                folds = make_folds(numbers, targets.n_classes, _FOLDS, self.random_state)
+                folds = few_folds(numbers, targets.n_classes, None, self.random_state)
                 smoothing, chosen = self._choose(X, numbers, targets.n_classes, weights, folds)
             else:
                 smoothing, chosen = _GRID[_START], 1.0
@@ -152,8 +156,7 @@ class NaiveBayesClassifier(TaxonomyClassifier):
         copy = clone(self)
         X, targets, weights = copy._read(X, y, sample_weight)
         numbers = class_numbers(targets)
-        given = _FOLDS if folds is None else np.asarray(folds)
-        folds = make_folds(numbers, targets.n_classes, given, self.random_state, argument="folds")
+        folds = few_folds(numbers, targets.n_classes, folds, self.random_state)
         smoothing, temperature = copy._choose(X, numbers, targets.n_classes, weights, folds)
         tuned: NaiveBayesClassifier = clone(self).set_params(smoothing=smoothing, temperature=temperature)
         return tuned
@@ -163,44 +166,28 @@ class NaiveBayesClassifier(TaxonomyClassifier):
 
     def _given(self) -> tuple[float | None, float | None]:
         """The checked parameters."""
-        smoothing, temperature = (
-            None if value is None else check_number(name, value, least=0, strict=True)
-            for name, value in (("smoothing", self.smoothing), ("temperature", self.temperature))
-        )
-        return smoothing, temperature
+        return number_or_none("smoothing", self.smoothing), number_or_none("temperature", self.temperature)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Targets, Floats]:
-        check_threads(self.n_threads)
         self._given()
-        targets = certain_targets(y, self.taxonomy, type(self).__name__)
-        X, y = check_inputs(self, X, y, reset=True)
-        targets = label_targets(y, self.taxonomy, "below") if targets is None else targets
+        X, targets, weights = read_rows(self, X, y, sample_weight)
         check_not_negative(X)
-        weights = row_weights(targets, sample_weight, None, X)
-        return X, targets, np.ones(X.shape[0]) if weights is None else weights
+        return X, targets, weights
 
     def _choose(
         self, X: Any, numbers: Integers, n_classes: int, weights: Floats, folds: npt.NDArray[np.int32]
     ) -> tuple[float, float]:
         """Smoothing of the least log loss at its best temperature, and that temperature."""
-        random = np.random.default_rng(0)
-        held = np.flatnonzero((folds >= 0) & (weights > 0))
-        limit = min(_HELD_OUT, max(100, _ENTRIES // n_classes))
-        if len(held) > limit:
-            held = np.sort(random.choice(held, limit, replace=False))
-        if len(held) == 0:
+        held_out = held_out_parts(folds, weights, n_classes)
+        if not held_out:
             return _GRID[_START], 1.0
-        parts = []
-        for fold in np.unique(folds[held]):
-            train = np.flatnonzero(folds != fold)
-            rows = held[folds[held] == fold]
-            parts.append((_Counts.of(X[train], numbers[train], weights[train], n_classes), X[rows], rows))
-        rows = np.concatenate([each[2] for each in parts])
+        parts = [(_Counts.of(X[train], numbers[train], weights[train], n_classes), X[held]) for train, held in held_out]
+        rows = np.concatenate([held for _, held in held_out])
         tried: dict[int, tuple[float, float]] = {}
 
         def loss(k: int) -> float:
             if k not in tried:
-                u = np.concatenate([counts.functions(_GRID[k]).predict(inputs) for counts, inputs, _ in parts])
+                u = np.concatenate([counts.functions(_GRID[k]).predict(inputs) for counts, inputs in parts])
                 u -= u.max(axis=1, keepdims=True)
                 temperature = fit_temperature(u, numbers[rows], weights[rows], tol=1e-3)
                 objective = PoolObjective([u], numbers[rows], weights[rows])
@@ -218,10 +205,7 @@ class NaiveBayesClassifier(TaxonomyClassifier):
         functions = _Functions(self.log_ratios_, self.length_coef_, self.intercept_)
         u = functions.predict(X)
         u /= self.temperature_
-        if output == "predictor":
-            return u
-        out: Floats = (softmax if output == "probability" else log_softmax)(u, axis=1)
-        return out
+        return to_output(u, output)
 
     def explain(
         self, X: Any, node: Any = None, *, top: int = 10, feature_names: Any = None
@@ -247,15 +231,10 @@ class _Functions:
     intercept: Floats
 
     def predict(self, X: Any) -> Floats:
-        out = np.empty((X.shape[0], len(self.intercept)))
-        by_feature = self.ratios.T.tocsr()
-        if not sp.issparse(X):
-            by_feature = by_feature.toarray()
-        for rows in gen_batches(X.shape[0], max(1, _BATCH // len(self.intercept))):
-            part = X[rows]
-            product = part @ by_feature
-            out[rows] = product.toarray() if sp.issparse(product) else product
-            out[rows] += np.outer(np.asarray(part.sum(axis=1), dtype=np.float64).ravel(), self.length_coef)
+        out = class_products(X, self.ratios)
+        lengths = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
+        for rows in row_batches(*out.shape):
+            out[rows] += np.outer(lengths[rows], self.length_coef)
         out += self.intercept
         return out
 
@@ -269,10 +248,7 @@ class _Counts:
 
     @classmethod
     def of(cls, X: Any, numbers: Integers, weights: Floats, n_classes: int) -> _Counts:
-        n = len(numbers)
-        members = sp.csr_matrix((weights, (numbers, np.arange(n))), shape=(n_classes, n))
-        features = sp.csr_matrix(members @ X, dtype=np.float64)
-        features.eliminate_zeros()
+        features = sp.csr_matrix(sums_by_class(X, numbers, weights, n_classes))
         return cls(features, np.bincount(numbers, weights=weights, minlength=n_classes).astype(np.float64))
 
     def functions(self, smoothing: float) -> _Functions:
@@ -310,24 +286,3 @@ def check_not_negative(X: Any) -> None:
             f"Negative values in data: X has the value {values.min():.6g}, and naive Bayes counts features; expected "
             "none below 0"
         )
-
-
-def certain_targets(y: Any, taxonomy: Any, model: str) -> Targets | None:
-    """Targets if ``y`` names inner nodes that are one class, None for plain labels; an error if rows are uncertain."""
-    if not (taxonomy is None or isinstance(taxonomy, Taxonomy)):
-        raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(taxonomy).__name__}")
-    targets = read_targets(y, taxonomy, "below")
-    if targets is not None and not targets.is_certain:
-        raise ValueError(
-            f"y has rows without just one class (a set, an inner node, nothing, probabilities), which {model} cannot "
-            "use; leave them out, or use KernelLogisticClassifier"
-        )
-    return targets
-
-
-def class_numbers(targets: Targets) -> Integers:
-    """The place of each row's class in ``classes_``."""
-    places = np.empty(targets.n_classes, dtype=np.int64)
-    places[targets.order] = np.arange(targets.n_classes)
-    numbers: Integers = places[targets.labels]
-    return numbers

@@ -16,9 +16,11 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _num_features, check_is_fitted
 
 from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.centroid import CentroidClassifier
+from taxolearn.estimators.class_sums import class_numbers
 from taxolearn.estimators.explain import NodeExplanation, explain_by_change
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
-from taxolearn.estimators.naive_bayes import NaiveBayesClassifier, class_numbers
+from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pooling.choice import drop_light, fit_weights, is_clearly_better, mean_loss
 from taxolearn.estimators.pooling.dense import choose_scaling
 from taxolearn.estimators.pooling.experts import (
@@ -110,9 +112,10 @@ class PoolClassifier(TaxonomyClassifier):
     ----------
     experts : "auto" or list of classifiers or of pairs (name, classifier), default="auto"
         Classifiers with ``predict_proba``, of scikit-learn's interface. "auto" takes what suits the inputs: logistic
-        regression with either loss, over the tree if there is a taxonomy; naive Bayes where no feature is negative; and
-        for dense inputs with few features and not too many rows a radial kernel. An expert may have a method
-        ``tuned(X, y, sample_weight, folds)`` that returns an unfitted copy with hyperparameters chosen by these folds.
+        regression with either loss, over the tree if there is a taxonomy; naive Bayes where no feature is negative; the
+        nearest centre for sparse inputs; and for dense inputs with few features and not too many rows a radial kernel.
+        An expert may have a method ``tuned(X, y, sample_weight, folds)`` that returns an unfitted copy with
+        hyperparameters chosen by these folds.
     taxonomy : Taxonomy, default=None
         A tree whose leaves are the classes. "auto" gives it to the experts; those that are listed have their own.
     folds : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int, default=3
@@ -465,10 +468,10 @@ class PoolClassifier(TaxonomyClassifier):
 
 def linear_expert(model: PoolClassifier) -> str | None:
     """The linear expert with the largest weight, which explains the answers; None if there is none."""
+    kinds = (NaiveBayesClassifier, CentroidClassifier, TopDownClassifier)
     linear = [
         name
         for name, expert in model.experts_.items()
-        if isinstance(expert, TaxonomyClassifier)
-        and (hasattr(expert, "coef_") or isinstance(expert, (NaiveBayesClassifier, TopDownClassifier)))
+        if isinstance(expert, TaxonomyClassifier) and (hasattr(expert, "coef_") or isinstance(expert, kinds))
     ]
     return max(linear, key=model.weights_.__getitem__, default=None)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
@@ -17,7 +18,7 @@ from taxolearn.validation import check_number
 
 __all__ = ["is_linear", "prune"]
 
-_KINDS = (KernelLogisticClassifier, TopDownClassifier, NaiveBayesClassifier, PoolClassifier)
+_KINDS = (KernelLogisticClassifier, TopDownClassifier, NaiveBayesClassifier, CentroidClassifier, PoolClassifier)
 
 
 def prune(model: Any, share: float) -> Any:
@@ -78,6 +79,8 @@ def prune(model: Any, share: float) -> Any:
         set_node_weights(pruned, NodeWeights(_without_smallest(functions.weights, share), functions.intercepts))
     elif isinstance(model, NaiveBayesClassifier):
         pruned.log_ratios_ = _without_smallest(model.log_ratios_, share)
+    elif isinstance(model, CentroidClassifier):
+        pruned.centroids_ = _without_smallest(model.centroids_, share)
     else:
         by_feature = model.coef_.T
         if model.loss == "softmax" and not sp.issparse(by_feature):
@@ -90,7 +93,7 @@ def is_linear(model: Any) -> bool:
     """Whether a fitted classifier has weights of features; for a pool, whether some expert has."""
     if isinstance(model, PoolClassifier):
         return any(is_linear(expert) for expert in model.experts_.values())
-    return isinstance(model, (TopDownClassifier, NaiveBayesClassifier)) or (
+    return isinstance(model, (TopDownClassifier, NaiveBayesClassifier, CentroidClassifier)) or (
         isinstance(model, KernelLogisticClassifier) and hasattr(model, "coef_")
     )
 

@@ -1,4 +1,4 @@
-"""Naive Bayes and pools of classifiers as JSON and arrays, and back."""
+"""Naive Bayes, centres of classes and pools of classifiers as JSON and arrays, and back."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, PoolRow, PoolTable
 from taxolearn.estimators.pooling.experts import FREQUENCIES
@@ -15,10 +16,13 @@ from taxolearn.files.container import ContentError, NotStorableError, Packer, Un
 from taxolearn.files.estimators import pack_common, unpack_common
 
 __all__ = [
+    "describe_centroid",
     "describe_naive_bayes",
     "describe_pool",
+    "pack_centroid",
     "pack_naive_bayes",
     "pack_pool",
+    "unpack_centroid",
     "unpack_naive_bayes",
     "unpack_pool",
 ]
@@ -34,6 +38,14 @@ def _positive(value: Any) -> float:
     if not 0 < expect(value, float) < np.inf:
         raise ContentError("it has a smoothing or a temperature that is not positive")
     return float(value)
+
+
+def _weights(entry: Any, unpacker: Unpacker, model: Any) -> Any:
+    """A matrix of a row for each class and a column for each feature."""
+    weights = unpacker.matrix(entry)
+    if weights.shape != (len(model.classes_), model.n_features_in_):
+        raise ContentError("it has another number of features than weights")
+    return weights
 
 
 # -- Naive Bayes ------------------------------------------------------------------------------------------------------
@@ -56,9 +68,9 @@ def unpack_naive_bayes(entry: Any, unpacker: Unpacker, version: int) -> NaiveBay
     unpack_common(model, entry, unpacker, version)
     n_classes = len(model.classes_)
     model.smoothing_, model.temperature_ = _positive(entry["smoothing"]), _positive(entry["temperature"])
-    model.log_ratios_ = unpacker.matrix(entry["log_ratios"])
-    if not sp.issparse(model.log_ratios_) or model.log_ratios_.shape != (n_classes, model.n_features_in_):
-        raise ContentError("it has another number of features than weights")
+    model.log_ratios_ = _weights(entry["log_ratios"], unpacker, model)
+    if not sp.issparse(model.log_ratios_):
+        raise ContentError("it has weights of naive Bayes that are not sparse")
     model.length_coef_ = _finite(unpacker.array(entry["length_coef"], n_classes))
     model.intercept_ = _finite(unpacker.array(entry["intercept"], n_classes))
     return model
@@ -68,6 +80,32 @@ def describe_naive_bayes(entry: Any, unpacker: Unpacker, version: int) -> dict[s
     """What ``read_report`` says about it."""
     values = {name: expect(entry[name], float) for name in ("smoothing", "temperature")}
     return {"functions": "naive Bayes", "hyperparameters": values, "fit": {}}
+
+
+# -- Centres of classes -----------------------------------------------------------------------------------------------
+
+
+def pack_centroid(model: CentroidClassifier, packer: Packer, dtype: Any) -> dict[str, Any]:
+    """Parameters and what was fitted; weights in the given type."""
+    return pack_common(model, packer) | {
+        "temperature": float(model.temperature_),
+        "centroids": packer.matrix("centroids", model.centroids_.astype(dtype, copy=False)),
+    }
+
+
+def unpack_centroid(entry: Any, unpacker: Unpacker, version: int) -> CentroidClassifier:
+    """The classifier, ready to predict."""
+    model = CentroidClassifier()
+    unpack_common(model, entry, unpacker, version)
+    model.temperature_ = _positive(entry["temperature"])
+    model.centroids_ = _weights(entry["centroids"], unpacker, model)
+    return model
+
+
+def describe_centroid(entry: Any, unpacker: Unpacker, version: int) -> dict[str, Any]:
+    """What ``read_report`` says about it."""
+    values = {"temperature": expect(entry["temperature"], float)}
+    return {"functions": "nearest centre", "hyperparameters": values, "fit": {}}
 
 
 # -- Pools ------------------------------------------------------------------------------------------------------------

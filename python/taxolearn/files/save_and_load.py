@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
@@ -37,10 +38,13 @@ from taxolearn.files.estimators import (
     unpack_transformer,
 )
 from taxolearn.files.pools import (
+    describe_centroid,
     describe_naive_bayes,
     describe_pool,
+    pack_centroid,
     pack_naive_bayes,
     pack_pool,
+    unpack_centroid,
     unpack_naive_bayes,
     unpack_pool,
 )
@@ -228,6 +232,7 @@ _KINDS = (
     _Kind(KernelLogisticClassifier, None, pack_classifier, unpack_classifier, describe_classifier),
     _Kind(TopDownClassifier, "top-down", pack_top_down, unpack_top_down, describe_top_down),
     _Kind(NaiveBayesClassifier, "naive Bayes", pack_naive_bayes, unpack_naive_bayes, describe_naive_bayes),
+    _Kind(CentroidClassifier, "centroid", pack_centroid, unpack_centroid, describe_centroid),
     _Kind(PoolClassifier, "pool", _pack_pool, _unpack_pool, describe_pool),
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, linear_expert
@@ -21,6 +22,7 @@ _VARIANCE = "the larger, the more closely the answers follow the training rows"
 _RELATIVE = "how much answers of nodes may differ from those of their parents"
 _INTERCEPT = "the larger, the more freely the frequencies of the classes are learned"
 _SMOOTHING = "added to every count of a feature in a class; the larger, the less rare features say"
+_OF_COSINES = "what cosines are divided by; the smaller, the more a small difference in likeness counts"
 _GROUPS = 12  # of nodes whose variances are listed
 _OF_KERNELS = {
     "variance": _VARIANCE,
@@ -97,8 +99,8 @@ def cross_validated_log_loss(classifier: Any) -> float | None:
 def explained_by(classifier: Any) -> tuple[bool, str]:
     """Whether features can be shown for answers, and a sentence that says of which model, if it is not the whole."""
     if not isinstance(classifier, PoolClassifier):
-        is_linear = isinstance(classifier, (NaiveBayesClassifier, TopDownClassifier)) or hasattr(classifier, "coef_")
-        return is_linear, ""
+        kinds = (NaiveBayesClassifier, CentroidClassifier, TopDownClassifier)
+        return isinstance(classifier, kinds) or hasattr(classifier, "coef_"), ""
     name = linear_expert(classifier)
     if not classifier.experts_:
         return False, "The answer is the same for all rows, so there are no reasons to show."
@@ -173,6 +175,8 @@ def _kind(classifier: Any) -> str | None:
     """What a classifier is, in words; None if that is not known."""
     if isinstance(classifier, NaiveBayesClassifier):
         return "naive Bayes: it counts how often features occur in each class"
+    if isinstance(classifier, CentroidClassifier):
+        return "a nearest centre: it compares the row with the mean of each class"
     tree = "" if getattr(classifier, "taxonomy_", None) is None else " along the tree"
     if isinstance(classifier, TopDownClassifier):
         way = "one decision at every inner node of the tree, from the top down" if tree else "one decision"
@@ -193,6 +197,8 @@ def _settings(classifier: Any) -> list[Setting]:
             Setting("smoothing", f"{classifier.smoothing_:.3g}", _SMOOTHING),
             Setting("temperature", f"{temperature:.3g}", _sureness(temperature)),
         ]
+    if isinstance(classifier, CentroidClassifier):
+        return [Setting("temperature", f"{classifier.temperature_:.3g}", _OF_COSINES)]
     if isinstance(classifier, TopDownClassifier):
         values = classifier.hyperparameters_
         levels = [_level(depth) for depth in range(len(values.variances))]

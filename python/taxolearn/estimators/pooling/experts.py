@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pooling.dense import radial_experts
@@ -75,9 +76,12 @@ def default_experts(
     experts: list[tuple[str, Any]] = []
     if is_counts:
         experts.append(("naive Bayes", NaiveBayesClassifier(taxonomy=taxonomy, **common)))
-    if taxonomy is not None and taxonomy.height > 1:
+    if sp.issparse(X):
+        experts.append(("centroid", CentroidClassifier(taxonomy=taxonomy, **common)))
+    is_deep = taxonomy is not None and taxonomy.height > 1
+    if is_deep:
         experts.append(("top-down", TopDownClassifier(taxonomy, tol=tol, **common)))
-    if work <= _JOINT_WORK or len(experts) < 2:
+    if work <= _JOINT_WORK or not (is_counts and is_deep):
         experts.append(("softmax", KernelLogisticClassifier(**logistic)))
     if work <= _INDEPENDENT_WORK:
         experts.append(("independent", KernelLogisticClassifier(loss="independent", **logistic)))
@@ -89,7 +93,7 @@ def default_experts(
 
 
 def named_experts(experts: Any) -> list[tuple[str, Any]]:
-    """The experts that a list of estimators, or of pairs (name, estimator), means; naive Bayes first."""
+    """The experts that a list of estimators, or of pairs (name, estimator), means; the cheapest first."""
     if isinstance(experts, str) or not isinstance(experts, Iterable):
         raise ValueError(
             f'experts is {experts!r}, expected "auto", or a list of classifiers or pairs (name, classifier)'
@@ -114,7 +118,7 @@ def named_experts(experts: Any) -> list[tuple[str, Any]]:
         named.append((free, estimator))
     if not named:
         raise ValueError("experts is empty; a pool needs at least one expert")
-    return sorted(named, key=lambda pair: not isinstance(pair[1], NaiveBayesClassifier))
+    return sorted(named, key=lambda pair: not isinstance(pair[1], (NaiveBayesClassifier, CentroidClassifier)))
 
 
 @dataclass(frozen=True)
