@@ -15,8 +15,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from taxolearn.blocks import Blocks
 from taxolearn.features.term_weights import WORD, TermWeights
-from taxolearn.validation import check_threads
+from taxolearn.validation import check_choice, check_threads
 
 __all__ = ["CellError", "TableFeatures"]
 
@@ -55,6 +56,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     ``fit`` has not seen has none.
 
     With texts the result is a CSR matrix. Numbers alone, or with categories that have few values, are a dense array.
+    ``output="blocks"`` keeps the kinds apart, so that a classifier can give each a variance of its own: "words" and
+    "characters" (sparse), "numbers" (dense) and "categories" (sparse), those that there are.
 
     Parameters
     ----------
@@ -78,6 +81,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         How many sequences of each kind to keep, the most frequent first.
     n_threads : int, optional
         Threads of ``transform``; None for as many as the machine grants.
+    output : {"matrix", "blocks"}, default="matrix"
+        One matrix, or ``taxolearn.Blocks``.
 
     Attributes
     ----------
@@ -100,6 +105,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     >>> fruits = {"colour": ["red", "green", "red"], "price": [1.0, 2.0, 4.0]}
     >>> TableFeatures(numeric=["price"], categorical=["colour"]).fit(fruits).get_feature_names_out().tolist()
     ['price', 'colour=green', 'colour=red']
+    >>> TableFeatures(numeric=["price"], categorical=["colour"], output="blocks").fit_transform(fruits)
+    Blocks of 3 rows: 'numbers' (1 features), 'categories' (2 features)
     """
 
     def __init__(
@@ -112,6 +119,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         min_df: int | str = "auto",
         max_features: int | None = None,
         n_threads: int | None = None,
+        output: str = "matrix",
     ) -> None:
         self.text = text
         self.numeric = numeric
@@ -121,6 +129,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.min_df = min_df
         self.max_features = max_features
         self.n_threads = n_threads
+        self.output = output
 
     def fit(self, X: Any, y: Any = None) -> TableFeatures:
         """Learn the vocabulary and the scale.
@@ -136,6 +145,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
         """Learn from a table, and return its features."""
+        check_choice("TableFeatures: output", self.output, ("matrix", "blocks"))
         texts = self._texts(X)
         numbers = self._numbers(X)
         categories = self._categories(X)
@@ -149,7 +159,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.vectorizers_ = self._make_vectorizers(texts) if texts is not None else {}
         self.__dict__.pop("_weights", None)
         try:
-            parts = [vectorizer.fit_transform(texts) for vectorizer in self.vectorizers_.values()]
+            parts = {kind: vectorizer.fit_transform(texts) for kind, vectorizer in self.vectorizers_.items()}
         except ValueError as error:
             raise ValueError(f"TableFeatures: the texts cannot be learned from: {error}") from None
         if numbers is not None:
@@ -157,11 +167,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             known = ~np.isnan(numbers)
             scaler = StandardScaler().fit(np.where(known.any(axis=0), numbers, 0.0))
             self.mean_, self.scale_ = scaler.mean_, scaler.scale_
-            parts.append(self._scaled(numbers))
+            parts["numbers"] = self._scaled(numbers)
         least = self._least(len(given[0]))
         self.categories_ = {name: _frequent(values, least) for name, values in categories.items()}
-        parts += self._indicators(categories)
-        if sum(part.shape[1] for part in parts) == 0:
+        parts |= self._indicators(categories)
+        if sum(part.shape[1] for part in parts.values()) == 0:
             raise ValueError(
                 f"TableFeatures: no value of {', '.join(map(repr, categories))} occurs in {least} rows, so there are "
                 "no features"
@@ -171,14 +181,14 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Compute the features of a table."""
         check_is_fitted(self, "vectorizers_")
-        parts = []
+        parts = {}
         if self.vectorizers_:
-            texts = self._texts(X)
+            texts = self._texts(X) or []
             threads = check_threads(self.n_threads)
-            parts = [weights.transform(texts or [], threads) for weights in self._term_weights()]
+            parts = {kind: weights.transform(texts, threads) for kind, weights in self._term_weights().items()}
         if self.numeric:
-            parts.append(self._scaled(self._numbers(X)))
-        return self._joined([*parts, *self._indicators(self._categories(X))])
+            parts["numbers"] = self._scaled(self._numbers(X))
+        return self._joined(parts | self._indicators(self._categories(X)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Name the features: words, sequences of characters in quotes, columns of numbers, ``column=value``."""
@@ -191,10 +201,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         names += [f"{name}={value}" for name, values in self.categories_.items() for value in values]
         return np.array(names, dtype=object)
 
-    def _term_weights(self) -> list[TermWeights]:
+    def _term_weights(self) -> dict[str, TermWeights]:
         """Term weights of the vectorizers; made when they are needed, and not copied along with them."""
         if "_weights" not in self.__dict__:
-            self._weights = [TermWeights(vectorizer) for vectorizer in self.vectorizers_.values()]
+            self._weights = {kind: TermWeights(vectorizer) for kind, vectorizer in self.vectorizers_.items()}
         return self._weights
 
     def __getstate__(self) -> Any:
@@ -266,8 +276,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         _check_lengths(list(columns), list(columns.values()))
         return columns
 
-    def _indicators(self, columns: Mapping[str, list[str]]) -> list[Any]:
-        """For each column a matrix with a 1 in the place of each row's value."""
+    def _indicators(self, columns: Mapping[str, list[str]]) -> dict[str, Any]:
+        """The part "categories", if there are any: a 1 in the place of each row's value of each column."""
+        if not columns:
+            return {}
         out = []
         for name, values in columns.items():
             place = {value: k for k, value in enumerate(self.categories_[name])}
@@ -275,15 +287,19 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             rows, places = np.array(found, dtype=np.int64).reshape(-1, 2).T
             ones = np.ones(len(rows), dtype=np.float32)
             out.append(sp.csr_matrix((ones, (rows, places)), shape=(len(values), len(place))))
-        return out
+        return {"categories": sp.hstack(out, format="csr") if len(out) > 1 else out[0]}
 
-    def _joined(self, parts: list[Any]) -> Any:
-        if len({part.shape[0] for part in parts}) > 1:
+    def _joined(self, parts: dict[str, Any]) -> Any:
+        """The output. Blocks without features are left out."""
+        if len({part.shape[0] for part in parts.values()}) > 1:
             raise ValueError("TableFeatures: the columns of texts, numbers and categories have different lengths")
-        width = sum(part.shape[1] for part in parts)
+        if self.output == "blocks":
+            return Blocks({name: part for name, part in parts.items() if part.shape[1] > 0})
+        matrices = list(parts.values())
+        width = sum(part.shape[1] for part in matrices)
         if not self.vectorizers_ and (width <= _DENSE or not self.categorical):
-            return np.hstack([part.toarray() if sp.issparse(part) else part for part in parts])
-        return sp.hstack(parts, format="csr") if len(parts) > 1 else parts[0].tocsr()
+            return np.hstack([part.toarray() if sp.issparse(part) else part for part in matrices])
+        return sp.hstack(matrices, format="csr") if len(matrices) > 1 else matrices[0].tocsr()
 
 
 def _check_lengths(names: Sequence[str], columns: Sequence[Any]) -> None:

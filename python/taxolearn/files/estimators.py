@@ -372,6 +372,8 @@ class _Table:
         for kind, vectorizer in vectorizers:
             if kind not in ("words", "characters") or type(vectorizer) is not text.TfidfVectorizer:
                 raise ContentError("its features are wrong")
+        if transformer.output not in ("matrix", "blocks"):
+            raise ContentError("its features have an unknown output")
         transformer.vectorizers_ = dict(vectorizers)
         numbers = len(transformer.numeric or ())
         if numbers:
