@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -420,6 +421,58 @@ def test_paths_that_are_not_there_are_not_looked_for_elsewhere(model, tmp_path, 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="there is no sentence model at"):
         make(model).fit(TEXTS)
+
+
+def test_outputs_of_onnx_models_are_averaged_over_tokens(tmp_path, monkeypatch):
+    """By stand-ins for the packages: a token is a letter, its output its code."""
+
+    class Tokenizer:
+        truncation = None
+
+        @staticmethod
+        def from_file(path):
+            assert Path(path) == tmp_path / "tokenizer.json"
+            return Tokenizer()
+
+        def enable_truncation(self, length):
+            self.length = length
+
+        def enable_padding(self):
+            self.pads = True
+
+        def encode_batch(self, texts):
+            texts = [text[: self.length] for text in texts]
+            longest = max(map(len, texts)) if self.pads else 0
+            rows = [[*map(ord, text), *[0] * (longest - len(text))] for text in texts]
+            masks = [[int(code > 0) for code in row] for row in rows]
+            return [
+                SimpleNamespace(ids=row, attention_mask=mask, type_ids=[0] * len(row))
+                for row, mask in zip(rows, masks, strict=True)
+            ]
+
+    class InferenceSession:
+        def __init__(self, path, options, providers):
+            assert options.intra_op_num_threads == 2
+
+        def get_inputs(self):
+            return [SimpleNamespace(name="input_ids"), SimpleNamespace(name="attention_mask")]
+
+        def run(self, names, inputs):
+            assert set(inputs) == {"input_ids", "attention_mask"}
+            return [np.stack([inputs["input_ids"] + 7.0, inputs["input_ids"] * 0 + 1.0], axis=2)]
+
+    runtime = SimpleNamespace(SessionOptions=SimpleNamespace, InferenceSession=InferenceSession)
+    monkeypatch.setitem(sys.modules, "onnxruntime", runtime)
+    monkeypatch.setitem(sys.modules, "tokenizers", SimpleNamespace(Tokenizer=Tokenizer))
+    monkeypatch.setattr(encoders, "version", lambda name: "1.0")
+    (tmp_path / "m.onnx").touch()
+    features = make(tmp_path / "m.onnx", normalize=False, n_threads=2)
+    with pytest.raises(ValueError, match=r"there is no tokenizer\.json beside"):
+        features.fit(TEXTS)
+    (tmp_path / "tokenizer.json").touch()
+    X = features.fit_transform(["ac", "a", ""])
+    np.testing.assert_allclose(X, [[(ord("a") + ord("c")) / 2 + 7, 1], [ord("a") + 7, 1], [0, 0]])
+    assert features.version_ == "onnxruntime 1.0"
 
 
 needs_model = pytest.mark.skipif(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -78,7 +79,8 @@ def _sentence_transformer(name: str) -> Encoder:
             f'"taxolearn[embeddings]"; {_ELSE} ({error})'
         ) from None
     try:
-        model = SentenceTransformer(name)
+        with _without_bars_of_loading():
+            model = SentenceTransformer(name)
     except Exception as error:
         # Packages below it raise errors of all kinds.
         raise ValueError(
@@ -91,6 +93,20 @@ def _sentence_transformer(name: str) -> Encoder:
         return model.encode(texts, batch_size=max(len(texts), 1), show_progress_bar=False, convert_to_numpy=True)
 
     return encode
+
+
+@contextmanager
+def _without_bars_of_loading() -> Iterator[None]:
+    """Keep quiet about the parts of a model that are read, which takes no time."""
+    from transformers.utils import logging
+
+    had_bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if had_bars:
+            logging.enable_progress_bar()
 
 
 def _onnx(path: Path, n_threads: int) -> Encoder:
