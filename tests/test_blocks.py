@@ -23,6 +23,7 @@ from taxolearn import (
     TopDownClassifier,
     Tree,
 )
+from taxolearn.estimators.explain import block_shares
 from taxolearn.kernels import RBF, Cosine, Function, Linear, Matern, PerBlock, PerGroup, Polynomial, Precomputed, Sum
 from taxolearn.model_selection import CrossValidationObjective
 
@@ -551,6 +552,19 @@ def test_explanations_are_by_block():
     with pytest.raises(ValueError, match=r"feature_names\['more'\] has 3 elements, expected 2"):
         model.explain(X[:1], feature_names={"more": ["a", "b", "c"]})
     assert oracle.explain(glued(X, ones)[:1])[0][0].blocks == {}
+
+
+def test_shares_of_blocks_are_those_of_the_predictors():
+    model = KernelLogisticClassifier(linear(), taxonomy=TREE, tuning=None).fit(X, Y)
+    shares = block_shares(X, model.coef_)
+    parts = {}
+    for name in X.names:
+        alone = Blocks({own: each if own == name else 0 * each for own, each in X.items()})
+        u = model.decision_function(alone)
+        parts[name] = np.var(u - u.mean(axis=1, keepdims=True), axis=0).sum()
+    assert shares == pytest.approx({name: part / sum(parts.values()) for name, part in parts.items()}, rel=1e-6)
+    assert block_shares(X, sp.csr_array(model.coef_)) == pytest.approx(shares)
+    assert block_shares(X, 0 * model.coef_) == dict.fromkeys(X.names, 0.0)
 
 
 def test_pruned_models_and_larger_trees_predict_on_blocks():

@@ -76,6 +76,9 @@ def test_texts_are_embedded_by_the_model_that_the_file_names(sentence_model, tab
     )
     assert trained["classifier"] == "softmax"
     assert trained["hold_out"]["accuracy"] > 0.6
+    assert list(trained["shares"]) == ["words", "characters", "numbers", "embedding"]
+    assert sum(trained["shares"].values()) == pytest.approx(1.0, abs=1e-3)
+    assert trained["shares"]["embedding"] > trained["shares"]["numbers"]  # prices say nothing
     pipeline = taxolearn.load(path)
     assert list(pipeline[-1].blocks_in_) == ["words", "characters", "numbers", "embedding"]
     assert pipeline[0].embedder_.model == model
@@ -96,6 +99,7 @@ def test_texts_are_embedded_by_the_model_that_the_file_names(sentence_model, tab
     code, out, _ = run(capsys, "inspect", path)
     assert code == 0
     assert "columns, embed" in out
+    assert f"embedding: {trained['shares']['embedding']:.4g}" in out
     models[model] = Topics(shift=1)
     new = write_table(tmp_path / "new.csv", [{"text": "never seen before", "price": 1}])
     code, _, err = run(capsys, "predict", path, new)

@@ -11,7 +11,12 @@ from taxolearn.cli.models import check_model, read_model_report, training_of
 __all__ = ["COMMAND", "InspectOptions", "run"]
 
 _SHOWN = ("remarks", "classes", "features", "hold_out")  # of the training: nowhere, or from elsewhere
-_NAMES = {"data": "trained on", "rows": "training rows", "cv_log_loss": "log loss, cross-validated"}
+_NAMES = {
+    "data": "trained on",
+    "rows": "training rows",
+    "cv_log_loss": "log loss, cross-validated",
+    "shares": "share of each kind of features",
+}
 
 
 @dataclass(frozen=True)

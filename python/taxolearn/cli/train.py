@@ -25,6 +25,7 @@ from taxolearn import (
     TopDownClassifier,
     save,
 )
+from taxolearn.blocks import Blocks
 from taxolearn.cli.inputs import Batch, Columns, DataFile, Schema, check_cells, empty_texts, read_whole, reading
 from taxolearn.cli.labels import LabelOptions, Labels, read_labels, used_rows
 from taxolearn.cli.main import (
@@ -47,6 +48,7 @@ from taxolearn.cli.main import (
     whole_number,
     writing,
 )
+from taxolearn.estimators.explain import block_shares
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.save_and_load import DTYPES
 from taxolearn.kernels.argument import kernel_names, start_kernel
@@ -254,6 +256,7 @@ def run(options: TrainOptions) -> None:
         "rows_read": len(everything),
         **_figures(fitted[-1], training.n_features),
         "hold_out": held_out,
+        "shares": training.shares,
         "reading_seconds": round(training.feature_seconds + training.begin - begin, 3),
         "fit_seconds": round(training.fit_seconds, 3),
     }
@@ -296,6 +299,7 @@ class _Training:
         self.begin = time.perf_counter()
         self.feature_seconds = self.fit_seconds = 0.0
         self.n_features = 0
+        self.shares: dict[str, float] | None = None
         self.remarks: list[str] = []
 
     def first(self, batch: Batch) -> Pipeline:
@@ -324,6 +328,7 @@ class _Training:
         else:
             X = self._features.transform(batch.X)
         self._fit(f"Fitting the model to all {len(batch):,} rows", lambda: self._classifier.refit(X, batch.labels))
+        self._note_shares(X)
         return self._pipeline()
 
     def _learn(self, X: Any, batch: Batch, what: str) -> None:
@@ -334,6 +339,7 @@ class _Training:
             self._classifier.fit(X, batch.labels)
 
         self._fit(what, fit)
+        self._note_shares(X)
 
     def _fit(self, what: str, fit: Callable[[], Any]) -> None:
         """Say what is done, do it, and keep its time and what there is to say about it."""
@@ -345,6 +351,12 @@ class _Training:
         self.remarks += [_plain(str(each.message)) for each in caught if issubclass(each.category, UserWarning)]
         self.remarks += _notes_on_fit(self._classifier)
         self.fit_seconds += time.perf_counter() - begin
+
+    def _note_shares(self, X: Any) -> None:
+        """How much each kind of features contributes, on some of the rows, where they are apart and linear."""
+        if isinstance(X, Blocks) and hasattr(self._classifier, "coef_"):
+            shares = block_shares(X[:: len(X) // _LEAST_ROWS + 1], self._classifier.coef_)
+            self.shares = {name: round(value, 4) for name, value in shares.items()}
 
     def _transformed(self, batch: Batch) -> Any:
         options = self._options
@@ -483,6 +495,7 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
         ("model", figures["classifier"]),
         ("training rows", figure(figures["rows"])),
         ("features", figure(figures["features"])),
+        *((f"  share of {name} in the answers", f"{value:.1%}") for name, value in (figures["shares"] or {}).items()),
         ("classes", figure(figures["classes"])),
         ("nodes of the tree", figure(figures["nodes"])),
     ]

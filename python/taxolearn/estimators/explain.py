@@ -16,7 +16,7 @@ from taxolearn.taxonomy.nodes import Name
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_number
 
-__all__ = ["NodeExplanation", "explain_by_change", "explain_rows"]
+__all__ = ["NodeExplanation", "block_shares", "explain_by_change", "explain_rows"]
 
 Floats = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.intp]
@@ -100,6 +100,32 @@ def explain_rows(
         blocks = {name: columns for name, _, columns in X.parts()}
     _check_feature_names(feature_names, coef.shape[1])
     return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of, blocks)
+
+
+def block_shares(X: Blocks, coef: Any) -> dict[str, float]:
+    """How much each block of a linear model contributes to its answers.
+
+    Parameters
+    ----------
+    X : Blocks
+        Inputs.
+    coef : array or CSR matrix of shape (n_classes, n_features)
+        Weights of all blocks side by side.
+
+    Returns
+    -------
+    dict of float
+        By block, the mean square of what it adds to the predictors, as a share of the sum over the blocks. What is the
+        same for all classes, or for all rows, does not count.
+    """
+    squares = {}
+    for name, matrix, columns in X.parts():
+        part = matrix @ coef[:, columns].T
+        part = part.toarray() if sp.issparse(part) else np.asarray(part)
+        part = part - part.mean(axis=1, keepdims=True)
+        squares[name] = float(np.mean((part - part.mean(axis=0)) ** 2))
+    total = sum(squares.values())
+    return {name: square / total if total > 0 else 0.0 for name, square in squares.items()}
 
 
 def _names_in_blocks(X: Blocks, given: Any) -> list[Any]:
