@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import taxolearn
-from taxolearn import KernelLogisticClassifier
+from taxolearn import Blocks, KernelLogisticClassifier
 from taxolearn.features import TableFeatures
 from taxolearn.kernels import Linear
 
@@ -112,6 +112,43 @@ def test_texts_and_numbers_side_by_side():
     np.testing.assert_array_equal(X.toarray(), plain(text="name", numeric=["price"]).fit_transform(TABLE).toarray())
 
 
+def test_kinds_are_blocks():
+    options = {"text": "name", "numeric": ["price"], "categorical": ["more", "weight"]}
+    features = TableFeatures(**options, output="blocks")
+    X = features.fit_transform(TABLE)
+    assert isinstance(X, Blocks)
+    assert X.names == ("words", "characters", "numbers", "categories")
+    assert [sparse.issparse(matrix) for matrix in X.matrices] == [True, True, False, True]
+    assert {matrix.dtype for matrix in X.matrices} == {np.dtype(np.float32)}
+    whole = TableFeatures(**options).fit(TABLE)
+    np.testing.assert_array_equal(sparse.hstack(X.matrices).toarray(), whole.transform(TABLE).toarray())
+    again = features.transform(TABLE)
+    assert again.names == X.names
+    for name, matrix in X.items():
+        np.testing.assert_allclose((again[name] - matrix).sum(), 0.0, atol=1e-6)
+    assert features.get_feature_names_out().tolist() == whole.get_feature_names_out().tolist()
+    assert len(features.get_feature_names_out()) == X.shape[1]
+
+
+def test_kinds_without_features_are_no_blocks():
+    table = {"c": [f"v{k}" for k in range(60)], "n": list(range(60))}
+    features = plain(numeric=["n"], categorical=["c"], output="blocks")
+    assert features.fit_transform(table).n_features == {"numbers": 1}
+    assert features.transform(table).n_features == {"numbers": 1}
+    assert plain(output="blocks").fit_transform(NAMES).n_features == {"words": 6}
+
+
+def test_blocks_have_variances_of_their_own():
+    random = np.random.default_rng(0)
+    table = {"name": random.choice(NAMES, 80).tolist(), "price": random.normal(size=80).tolist()}
+    y = [f"{'apples' in name}{price > 0}" for name, price in zip(table["name"], table["price"], strict=True)]
+    model = make_pipeline(plain(text="name", numeric=["price"], output="blocks"), KernelLogisticClassifier())
+    model.fit(table, y)
+    assert model[-1].blocks_in_ == {"words": 6, "numbers": 1}
+    assert model[-1].hyperparameters_.kernel["words"] != model[-1].hyperparameters_.kernel["numbers"]
+    assert model.score(table, y) > 0.9
+
+
 def test_data_frames():
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
@@ -148,6 +185,7 @@ def test_missing_texts_are_empty():
         ({"categorical": ["c"]}, {"c": [["a"]]}, "row 0 of c is a list"),
         ({"categorical": ["c"]}, {"c": [f"v{k}" for k in range(60)]}, "no value of 'c' occurs in 2 rows"),
         ({"text": "t", "numeric": ["n"]}, {"t": ["a", "b"], "n": [1.0]}, "different lengths"),
+        ({"output": "frame"}, NAMES, "output is 'frame', expected one of 'matrix', 'blocks'"),
     ],
 )
 def test_errors(options, table, message):
@@ -163,6 +201,7 @@ def test_errors(options, table, message):
         {"numeric": ["price", "weight"]},
         {"categorical": ["more", "weight"]},
         {"text": "name", "numeric": ["price"], "categorical": ["more"]},
+        {"text": "name", "numeric": ["price"], "categorical": ["more"], "output": "blocks"},
     ],
 )
 def test_in_model_files(options, tmp_path):

@@ -19,6 +19,7 @@ __all__ = [
     "learning_progress",
     "round_progress",
     "stage_progress",
+    "without_bars",
 ]
 
 ProgressCallback = Callable[[int, int, float, float, float], None]
@@ -282,6 +283,18 @@ def stage_progress(verbose: int) -> Iterator[Stages]:
         if is_first:
             _has_stages.clear()
         stages.close()
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Show no bar of a part, since something else says what is going on."""
+    is_first = not _has_stages.is_set()
+    _has_stages.set()
+    try:
+        yield
+    finally:
+        if is_first:
+            _has_stages.clear()
 
 
 def _duration(seconds: float) -> str:

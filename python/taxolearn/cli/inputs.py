@@ -5,24 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from taxolearn.cli.embedding import EmbeddingOptions
 from taxolearn.cli.main import (
     BAD_DATA,
     BAD_MODEL,
     SYSTEM,
     USAGE,
     CommandError,
-    character,
     column_option,
+    delimiter,
     lengths,
     option,
+    options_of,
     positive,
+    quote,
 )
+from taxolearn.cli.matrices import inputs_and_labels
 from taxolearn.features.tables import CellError, TableFeatures
 from taxolearn.raw_files import Source
 from taxolearn.readers.arff import read_arff
@@ -117,7 +120,7 @@ class Schema:
 
     Attributes
     ----------
-    text, numeric, categorical, label : list of str
+    text, numeric, categorical, label, embed, embedding_columns : list of str
         Names of columns; several labels are the levels of a path. Empty for a matrix, which brings its labels along.
     separator : str or None
         Between the levels of a path; None if labels are no paths.
@@ -131,15 +134,22 @@ class Schema:
     label: list[str]
     separator: str | None
     n_features: int | None
+    embed: list[str] = field(default_factory=list)
+    embedding_columns: list[str] = field(default_factory=list)
 
     @property
     def is_table(self) -> bool:
         return self.n_features is None
 
     @property
+    def has_embeddings(self) -> bool:
+        return bool(self.embed or self.embedding_columns)
+
+    @property
     def inputs(self) -> list[str]:
         """The columns that a model learns from, each once."""
-        return list(dict.fromkeys([*self.text, *self.numeric, *self.categorical]))
+        kinds = (self.text, self.numeric, self.categorical, self.embed, self.embedding_columns)
+        return list(dict.fromkeys(name for kind in kinds for name in kind))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -148,7 +158,7 @@ class Schema:
     def from_report(cls, report: Any, model: str) -> Schema:
         """Take the schema from the report of a model that ``train`` has written."""
         try:
-            found = report["report"]["input"]
+            found = {"embed": [], "embedding_columns": []} | report["report"]["input"]
             if "categorical" not in found:  # files of before: labels of one column were taken as they are
                 separator = found["separator"] if len(found["label"]) > 1 else None
                 found = found | {"categorical": [], "separator": separator}
@@ -175,6 +185,7 @@ class Columns:
     label: list[str] = column_option(
         "--label", "column of the classes; repeated, those of the levels of a path, from the top down"
     )
+    embedding: EmbeddingOptions = options_of(EmbeddingOptions)
     words: tuple[int, int] | str | None = option(
         "--words",
         type=lengths,
@@ -202,7 +213,8 @@ class Columns:
 
     def schema(self, kind: str) -> Schema:
         """Where features and labels are in a file of this format."""
-        inputs = [*self.text, *self.numeric, *self.categorical]
+        embed, vectors = self.embedding.columns() if any(vars(self.embedding).values()) else ([], [])
+        inputs = [*self.text, *self.numeric, *self.categorical, *embed, *vectors]
         if kind not in TABLES:
             if inputs or self.label:
                 raise CommandError(
@@ -212,15 +224,17 @@ class Columns:
         if not self.label:
             raise CommandError("--label is needed: the column with the class, or one for each level", USAGE)
         if not inputs:
-            raise CommandError("give columns to learn from: --text, --numeric or --categorical COLUMN", USAGE)
+            raise CommandError("give columns to learn from: --text, --numeric, --categorical or --embed COLUMN", USAGE)
         both = sorted(set(inputs) & set(self.label))
         if both:
             raise CommandError(f"the column {both[0]!r} is both a label and an input", USAGE)
         text, numeric, categorical = (list(dict.fromkeys(each)) for each in (self.text, self.numeric, self.categorical))
-        return Schema(text, numeric, categorical, self.label, LEVELS if len(self.label) > 1 else None, None)
+        separator = LEVELS if len(self.label) > 1 else None
+        return Schema(text, numeric, categorical, self.label, separator, None, embed, vectors)
 
-    def features(self, schema: Schema, n_threads: int | None) -> TableFeatures:
-        """The step that makes a matrix of a table."""
+    def features(self, schema: Schema, n_threads: int | None, output: str) -> TableFeatures:
+        """The step that makes a matrix of a table, or blocks."""
+        settings = self.embedding.settings(schema.embed, schema.embedding_columns) if schema.has_embeddings else {}
         return TableFeatures(
             schema.text or None,
             schema.numeric or None,
@@ -229,6 +243,8 @@ class Columns:
             characters=self.characters,
             max_features=self.max_features,
             n_threads=n_threads,
+            output=output,
+            **settings,
         )
 
 
@@ -266,14 +282,6 @@ class Batch:
         return Batch(X, self.labels[rows], kept, [self.lines[row] for row in chosen])
 
 
-def _delimiter(text: str) -> str:
-    return character("\t" if text in ("tab", "\\t") else text)
-
-
-def _quote(text: str) -> str | None:
-    return None if text == "none" else character(text)
-
-
 @dataclass(frozen=True)
 class DataFile:
     """A data file, and what the user said about it.
@@ -299,14 +307,14 @@ class DataFile:
     )
     delimiter: str | None = option(
         "--delimiter",
-        type=_delimiter,
+        type=delimiter,
         metavar="C",
         group=_GROUP,
         help="character between the fields of a table, or the word tab (default: found from the header)",
     )
     quote: str | None = option(
         "--quote",
-        type=_quote,
+        type=quote,
         default='"',
         metavar="C",
         group=_GROUP,
@@ -400,7 +408,7 @@ def read_batches(
             return
         if keep:
             raise CommandError("--keep is for tables: a matrix has no columns to pass through", USAGE)
-        X, labels = _inputs_and_labels(path, kind, schema.n_features)
+        X, labels = inputs_and_labels(path, lambda source, wanted: read_matrix(source, kind, wanted), schema.n_features)
         if with_labels and labels is None:
             raise CommandError(f"{path}: the file has no labels")
         if labels is not None and labels.dtype.kind == "U":
@@ -435,9 +443,10 @@ def empty_texts(batch: Batch, text: list[str]) -> list[str]:
 
 def check_cells(batch: Batch, schema: Schema, path: str) -> None:
     """Find what cannot be read before learning begins, also in rows that are held out."""
-    if schema.numeric or schema.categorical:
+    columns = schema.numeric or None, schema.categorical or None
+    if any(columns) or schema.embedding_columns:
         with reading(path, batch.lines):
-            TableFeatures(None, schema.numeric or None, schema.categorical or None, min_df=1).fit(batch.X)
+            TableFeatures(None, *columns, min_df=1, embedding_columns=schema.embedding_columns or None).fit(batch.X)
 
 
 def tidy_path(label: str, separator: str | None) -> str:
@@ -478,22 +487,3 @@ def _labels(chunk: Chunk, schema: Schema, path: str, allow_unlabelled: bool) -> 
 
 def _label(value: Any) -> str:
     return "" if value is None or value != value else str(value).strip()
-
-
-def _inputs_and_labels(path: str, kind: str, n_features: int | None) -> tuple[Any, Any]:
-    """Read the inputs, and the labels if there are any."""
-    wanted = n_features or None
-    found = read_matrix(Path(path), kind, wanted)
-    if wanted is not None and found.X.shape[1] != wanted:
-        raise CommandError(f"{path}: there are {found.X.shape[1]} features, the model has {wanted}")
-    return found.X, _single(found.y, path)
-
-
-def _single(labels: Any, path: str) -> Any:
-    """Labels as an array, one per row."""
-    if labels is None or isinstance(labels, np.ndarray):
-        return labels
-    for row, each in enumerate(labels, start=1):
-        if len(each) != 1:
-            raise CommandError(f"{path}, row {row}: there are {len(each)} labels, expected one")
-    return np.array([each[0] for each in labels])

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from taxolearn.progress import without_bars
 from taxolearn.readers.tables import CHUNK_ROWS
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "check_output",
     "chunk_option",
     "column_option",
+    "delimiter",
     "figure",
     "fraction",
     "json_option",
@@ -52,6 +54,7 @@ __all__ = [
     "options_of",
     "output_option",
     "positive",
+    "quote",
     "seed_option",
     "share",
     "size_text",
@@ -308,6 +311,16 @@ def character(text: str) -> str:
     return text
 
 
+def delimiter(text: str) -> str:
+    """A character, or the word for a tab."""
+    return character("\t" if text in ("tab", "\\t") else text)
+
+
+def quote(text: str) -> str | None:
+    """A character, or the word for none."""
+    return None if text == "none" else character(text)
+
+
 def lengths(text: str) -> tuple[int, int] | str | None:
     """Two lengths like 3-5, one like 2, "auto", or "none"."""
     if text == "none":
@@ -400,7 +413,7 @@ class Page:
             yield lambda rows: None
             return
         begin, done = time.perf_counter(), 0
-        with self._err.status(f"{what} ...") as status:
+        with without_bars(), self._err.status(f"{what} ...") as status:
 
             def count(rows: int) -> None:
                 nonlocal done

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from taxolearn.blocks import Blocks
 from taxolearn.cli.inputs import LINES, Batch, DataFile, Schema, read_batches, reading
 from taxolearn.cli.labels import labels_like
 from taxolearn.cli.main import (
@@ -97,7 +98,10 @@ def _rows(
         if explained_by(classifier)[0]:
 
             def explain(rows: list[int], nodes: list[Any], X: Any = X) -> Any:
-                return classifier.explain(X[rows], nodes, feature_names=names)
+                named = names
+                if isinstance(X, Blocks) and names is not None:
+                    named = {block: names[columns] for block, _, columns in X.parts()}
+                return classifier.explain(X[rows], nodes, feature_names=named)
 
         named = next(iter(batch.kept.values()), batch.lines)
         ids = ["" if name is None else str(name) for name in named]
@@ -109,9 +113,9 @@ def _texts(batch: Batch, schema: Schema) -> list[str]:
     """What the rows of a table say, for a reader; nothing for those of a matrix."""
     if not schema.is_table:
         return [""] * len(batch)
-    shown = schema.text or [*schema.numeric, *schema.categorical]
+    shown = schema.text or schema.embed or [*schema.numeric, *schema.categorical, *schema.embedding_columns[:3]]
     rows = zip(*(batch.X[name] for name in shown), strict=True)
-    if schema.text:
+    if schema.text or schema.embed:
         return [" · ".join(str(value) for value in row if value) for row in rows]
     return [", ".join(f"{name} {value}" for name, value in zip(shown, row, strict=True)) for row in rows]
 

@@ -6,6 +6,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -95,8 +96,8 @@ class ModelOptions:
         "--model",
         choices=_MODELS,
         group=_MODEL,
-        help="a pool of several classifiers, or one of them (default: pool; softmax, if an option is given that only "
-        "softmax and independent take)",
+        help="a pool of several classifiers, or one of them (default: pool; softmax, if there are embeddings or an "
+        "option is given that only softmax and independent take)",
     )
     kernel: str | None = option(
         "--kernel",
@@ -187,12 +188,13 @@ _TAKEN_BY = {
 }
 
 
-def _chosen_model(options: ModelOptions) -> str:
+def _chosen_model(options: ModelOptions, has_embeddings: bool) -> str:
     """The model that is meant; an error for options that it does not take."""
     given = [name for name in _TAKEN_BY if getattr(options, name) is not None]
     model = options.model
     if model is None:
-        model = _LOGISTIC[0] if any(_TAKEN_BY[name] == _LOGISTIC for name in given) else _MODELS[0]
+        is_logistic = has_embeddings or any(_TAKEN_BY[name] == _LOGISTIC for name in given)
+        model = _LOGISTIC[0] if is_logistic else _MODELS[0]
     for name in given:
         takers = _TAKEN_BY[name]
         if model not in takers:
@@ -211,12 +213,11 @@ def run(options: TrainOptions) -> None:
     page = Page(options.json)
     path = options.data.path
     check_output(options.output, path, options.tree.taxonomy or "")
-    model = _chosen_model(options.classifier)
     schema = options.columns.schema(options.data.kind)
-    if model == "naive-bayes" and schema.numeric:
-        raise CommandError(
-            "--model naive-bayes counts words, so it takes no --numeric columns; choose another --model", USAGE
-        )
+    model = _chosen_model(options.classifier, schema.has_embeddings)
+    if model == "naive-bayes" and (schema.numeric or schema.has_embeddings):
+        what = "--numeric columns" if schema.numeric else "embeddings"
+        raise CommandError(f"--model naive-bayes counts words, so it takes no {what}; choose another --model", USAGE)
     with page.stage(f"Reading {path}"):
         everything = read_whole(options.data, schema, allow_unlabelled=True)
         labels = read_labels(options.tree, everything, path, len(schema.label))
@@ -238,7 +239,13 @@ def run(options: TrainOptions) -> None:
     else:
         held_out = training.scores(batch.take(np.flatnonzero(~split)), batch.take(np.flatnonzero(split)))
         fitted = training.again(batch)
-    remarks = [*labels.notes, *about_rows, *empty_texts(batch, schema.text), *about_split, *training.remarks]
+    remarks = [
+        *labels.notes,
+        *about_rows,
+        *empty_texts(batch, schema.text or schema.embed),
+        *about_split,
+        *training.remarks,
+    ]
     # Of those that differ in figures only, that of the last fit counts.
     remarks = list({remark.partition(" (")[0]: remark for remark in remarks}.values())
     figures = {
@@ -344,12 +351,21 @@ class _Training:
         begin = time.perf_counter()
         X = batch.X
         if self._schema.is_table:
-            self._features = options.columns.features(self._schema, options.classifier.threads)
-            with self._page.stage("Computing features"), reading(options.data.path, batch.lines):
+            # Kinds of features have variances of their own where there are embeddings among them.
+            is_apart = self._model in _LOGISTIC and self._schema.has_embeddings
+            output = "blocks" if is_apart and options.classifier.variance is None else "matrix"
+            self._features = options.columns.features(self._schema, options.classifier.threads, output)
+            with self._stage_of_features(), reading(options.data.path, batch.lines):
                 X = self._features.fit_transform(X)
         self.n_features = int(X.shape[1])
         self.feature_seconds += time.perf_counter() - begin
         return X
+
+    def _stage_of_features(self) -> AbstractContextManager[Any]:
+        if not self._schema.embed:
+            return self._page.stage("Computing features")
+        self._page.say("Computing features and embedding texts")  # the latter has a bar
+        return nullcontext()
 
     def _pipeline(self) -> Pipeline:
         steps: list[tuple[str, Any]] = [] if self._features is None else [("features", self._features)]

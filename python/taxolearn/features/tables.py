@@ -1,4 +1,4 @@
-"""Features of tables: texts by their words and characters, numbers on a common scale, categories one by one."""
+"""Features of tables: texts by words, characters and embeddings, numbers on a common scale, categories one by one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from taxolearn.blocks import Blocks
+from taxolearn.features.embeddings import SentenceEmbeddings
 from taxolearn.features.term_weights import WORD, TermWeights
-from taxolearn.validation import check_threads
+from taxolearn.validation import check_choice, check_threads
 
 __all__ = ["CellError", "TableFeatures"]
 
@@ -46,7 +48,7 @@ class CellError(ValueError):
 
 
 class TableFeatures(TransformerMixin, BaseEstimator):
-    """Features of texts, numbers and categories in a table.
+    """Features of texts, numbers, categories and embeddings in a table.
 
     Texts become tf-idf weights of words and, where they are short, of sequences of characters, by scikit-learn's
     ``TfidfVectorizer`` with sublinear term frequencies; each kind has length 1 in every row. The mean of
@@ -54,7 +56,12 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     value of a category has a feature that is 1 in its rows; so has "missing", if that occurs in ``fit``. A value that
     ``fit`` has not seen has none.
 
+    Texts can also be embedded by a sentence model, or the table may have columns with embeddings.
+
     With texts the result is a CSR matrix. Numbers alone, or with categories that have few values, are a dense array.
+    ``output="blocks"`` keeps the kinds apart, so that a classifier can give each a variance of its own: "words" and
+    "characters" (sparse), "numbers" (dense), "categories" (sparse), "embedding" and "embedding_columns" (dense), those
+    that there are.
 
     Parameters
     ----------
@@ -78,6 +85,15 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         How many sequences of each kind to keep, the most frequent first.
     n_threads : int, optional
         Threads of ``transform``; None for as many as the machine grants.
+    output : {"matrix", "blocks"}, default="matrix"
+        One matrix, or ``taxolearn.Blocks``. With embeddings blocks are better, and faster.
+    embed : str or sequence of str, optional
+        Columns with texts for the sentence model; several are read as one text. None for those of ``text``.
+    embedding_model : str, path, callable or SentenceEmbeddings, optional
+        The sentence model, as for ``SentenceEmbeddings``; None for no embeddings.
+    embedding_columns : sequence of str, optional
+        Columns with the numbers of an embedding. They are divided by one number, so that rows have about length 1; a
+        missing one counts as 0.
 
     Attributes
     ----------
@@ -87,6 +103,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         Mean and standard deviation of the numbers.
     categories_ : dict of str to list of str
         Values of the categories by column, sorted; "" is a missing one.
+    embedder_ : SentenceEmbeddings or None
+        The fitted sentence model.
+    embedding_scale_ : float
+        What ``embedding_columns`` are divided by.
 
     Examples
     --------
@@ -100,6 +120,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     >>> fruits = {"colour": ["red", "green", "red"], "price": [1.0, 2.0, 4.0]}
     >>> TableFeatures(numeric=["price"], categorical=["colour"]).fit(fruits).get_feature_names_out().tolist()
     ['price', 'colour=green', 'colour=red']
+    >>> TableFeatures(numeric=["price"], categorical=["colour"], output="blocks").fit_transform(fruits)
+    Blocks of 3 rows: 'numbers' (1 features), 'categories' (2 features)
     """
 
     def __init__(
@@ -112,6 +134,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         min_df: int | str = "auto",
         max_features: int | None = None,
         n_threads: int | None = None,
+        output: str = "matrix",
+        embed: str | Sequence[str] | None = None,
+        embedding_model: Any = None,
+        embedding_columns: Sequence[str] | None = None,
     ) -> None:
         self.text = text
         self.numeric = numeric
@@ -121,6 +147,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.min_df = min_df
         self.max_features = max_features
         self.n_threads = n_threads
+        self.output = output
+        self.embed = embed
+        self.embedding_model = embedding_model
+        self.embedding_columns = embedding_columns
 
     def fit(self, X: Any, y: Any = None) -> TableFeatures:
         """Learn the vocabulary and the scale.
@@ -136,20 +166,24 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
         """Learn from a table, and return its features."""
+        check_choice("TableFeatures: output", self.output, ("matrix", "blocks"))
         texts = self._texts(X)
         numbers = self._numbers(X)
         categories = self._categories(X)
-        given = [part for part in (texts, numbers, *categories.values()) if part is not None]
+        embedded = self._texts_to_embed(X, texts)
+        vectors = self._vectors(X)
+        given = [part for part in (texts, numbers, *categories.values(), embedded, vectors) if part is not None]
         if not given:
             raise ValueError(
-                "TableFeatures: name the columns with texts, numbers or categories, by text, numeric or categorical"
+                "TableFeatures: name the columns with texts, numbers or categories, by text, numeric or categorical, "
+                "or those with embeddings"
             )
         if len(given[0]) == 0:
             raise ValueError("TableFeatures: the table has no rows to learn from")
         self.vectorizers_ = self._make_vectorizers(texts) if texts is not None else {}
         self.__dict__.pop("_weights", None)
         try:
-            parts = [vectorizer.fit_transform(texts) for vectorizer in self.vectorizers_.values()]
+            parts = {kind: vectorizer.fit_transform(texts) for kind, vectorizer in self.vectorizers_.items()}
         except ValueError as error:
             raise ValueError(f"TableFeatures: the texts cannot be learned from: {error}") from None
         if numbers is not None:
@@ -157,11 +191,20 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             known = ~np.isnan(numbers)
             scaler = StandardScaler().fit(np.where(known.any(axis=0), numbers, 0.0))
             self.mean_, self.scale_ = scaler.mean_, scaler.scale_
-            parts.append(self._scaled(numbers))
+            parts["numbers"] = self._scaled(numbers)
         least = self._least(len(given[0]))
         self.categories_ = {name: _frequent(values, least) for name, values in categories.items()}
-        parts += self._indicators(categories)
-        if sum(part.shape[1] for part in parts) == 0:
+        parts |= self._indicators(categories)
+        self.embedder_ = None
+        if embedded is not None:
+            model = self.embedding_model
+            own = clone(model) if isinstance(model, SentenceEmbeddings) else SentenceEmbeddings(model)
+            self.embedder_ = own.fit(embedded)
+        self.embedding_scale_ = 1.0
+        if vectors is not None:
+            self.embedding_scale_ = float(np.sqrt(np.mean((vectors**2).sum(axis=1)))) or 1.0
+        parts |= self._embeddings(embedded, vectors)
+        if sum(part.shape[1] for part in parts.values()) == 0:
             raise ValueError(
                 f"TableFeatures: no value of {', '.join(map(repr, categories))} occurs in {least} rows, so there are "
                 "no features"
@@ -171,17 +214,23 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Compute the features of a table."""
         check_is_fitted(self, "vectorizers_")
-        parts = []
+        parts = {}
+        has_texts = self.vectorizers_ or (self.embedder_ is not None and self.embed is None)
+        texts = self._texts(X) if has_texts else None
         if self.vectorizers_:
-            texts = self._texts(X)
             threads = check_threads(self.n_threads)
-            parts = [weights.transform(texts or [], threads) for weights in self._term_weights()]
+            parts = {kind: weights.transform(texts or [], threads) for kind, weights in self._term_weights().items()}
         if self.numeric:
-            parts.append(self._scaled(self._numbers(X)))
-        return self._joined([*parts, *self._indicators(self._categories(X))])
+            parts["numbers"] = self._scaled(self._numbers(X))
+        parts |= self._indicators(self._categories(X))
+        embedded = None if self.embedder_ is None else self._texts_to_embed(X, texts)
+        return self._joined(parts | self._embeddings(embedded, self._vectors(X)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Name the features: words, sequences of characters in quotes, columns of numbers, ``column=value``."""
+        """Name the features: words, sequences of characters in quotes, columns of numbers, ``column=value``.
+
+        Those of a sentence model are ``embedding0`` and so on.
+        """
         check_is_fitted(self, "vectorizers_")
         names: list[str] = []
         for kind, vectorizer in self.vectorizers_.items():
@@ -189,12 +238,15 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             names += terms if kind == "words" else [f"'{term}'" for term in terms]
         names += self.numeric or ()
         names += [f"{name}={value}" for name, values in self.categories_.items() for value in values]
+        if self.embedder_ is not None:
+            names += self.embedder_.get_feature_names_out().tolist()
+        names += self.embedding_columns or ()
         return np.array(names, dtype=object)
 
-    def _term_weights(self) -> list[TermWeights]:
+    def _term_weights(self) -> dict[str, TermWeights]:
         """Term weights of the vectorizers; made when they are needed, and not copied along with them."""
         if "_weights" not in self.__dict__:
-            self._weights = [TermWeights(vectorizer) for vectorizer in self.vectorizers_.values()]
+            self._weights = {kind: TermWeights(vectorizer) for kind, vectorizer in self.vectorizers_.items()}
         return self._weights
 
     def __getstate__(self) -> Any:
@@ -222,27 +274,49 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             out["words"] = TfidfVectorizer(ngram_range=tuple(words), token_pattern=WORD, **common)
         if characters is not None:
             out["characters"] = TfidfVectorizer(analyzer="char_wb", ngram_range=tuple(characters), **common)
-        if not out:
+        if not out and (self.embedding_model is None or self.embed is not None):
             raise ValueError("TableFeatures: words and characters are both None, so texts would have no features")
         return out
 
     def _texts(self, X: Any) -> list[str] | None:
         """The text of every row; None if there is none."""
         if self.text is None:
-            if self.numeric or self.categorical:
+            if self.numeric or self.categorical or self.embed or self.embedding_columns:
                 return None
             if isinstance(X, Mapping) or hasattr(X, "columns"):
                 return None
             return [_as_text(value, "the input", k) for k, value in enumerate(_listed(X))]
-        names = [self.text] if isinstance(self.text, str) else list(self.text)
-        if len(names) == 1 and not isinstance(X, Mapping) and not hasattr(X, "columns"):
-            return [_as_text(value, names[0], k) for k, value in enumerate(_listed(X))]
-        columns = [_column(X, name) for name in names]
-        _check_lengths(names, columns)
-        texts = [
-            [_as_text(value, name, k) for k, value in enumerate(c)] for name, c in zip(names, columns, strict=True)
-        ]
-        return texts[0] if len(texts) == 1 else ["\n".join(row) for row in zip(*texts, strict=True)]
+        return _read_texts(X, self.text)
+
+    def _texts_to_embed(self, X: Any, texts: list[str] | None) -> list[str] | None:
+        """The texts for the sentence model, where there is one: those of ``text``, unless others are named."""
+        if self.embedding_model is None:
+            if self.embed is not None:
+                raise ValueError("TableFeatures: embed needs embedding_model, the name or path of a sentence model")
+            return None
+        if self.embed is not None:
+            return _read_texts(X, self.embed)
+        if texts is None:
+            raise ValueError("TableFeatures: embedding_model needs the columns with texts, by embed or text")
+        return texts
+
+    def _vectors(self, X: Any) -> NDArray[np.float32] | None:
+        """Embeddings that are in the table."""
+        if not self.embedding_columns:
+            return None
+        columns = [_as_numbers(_column(X, name), name) for name in self.embedding_columns]
+        _check_lengths(self.embedding_columns, columns)
+        return np.nan_to_num(np.column_stack(columns).astype(np.float32))
+
+    def _embeddings(self, texts: list[str] | None, vectors: NDArray[np.float32] | None) -> dict[str, Any]:
+        parts = {}
+        if self.embedder_ is not None:
+            if self.n_threads is not None:
+                self.embedder_.set_params(n_threads=self.n_threads)
+            parts["embedding"] = self.embedder_.transform(texts)
+        if vectors is not None:
+            parts["embedding_columns"] = vectors / np.float32(self.embedding_scale_)
+        return parts
 
     def _numbers(self, X: Any) -> NDArray[np.float64] | None:
         if not self.numeric:
@@ -266,8 +340,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         _check_lengths(list(columns), list(columns.values()))
         return columns
 
-    def _indicators(self, columns: Mapping[str, list[str]]) -> list[Any]:
-        """For each column a matrix with a 1 in the place of each row's value."""
+    def _indicators(self, columns: Mapping[str, list[str]]) -> dict[str, Any]:
+        """The part "categories", if there are any: a 1 in the place of each row's value of each column."""
+        if not columns:
+            return {}
         out = []
         for name, values in columns.items():
             place = {value: k for k, value in enumerate(self.categories_[name])}
@@ -275,15 +351,30 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             rows, places = np.array(found, dtype=np.int64).reshape(-1, 2).T
             ones = np.ones(len(rows), dtype=np.float32)
             out.append(sp.csr_matrix((ones, (rows, places)), shape=(len(values), len(place))))
-        return out
+        return {"categories": sp.hstack(out, format="csr") if len(out) > 1 else out[0]}
 
-    def _joined(self, parts: list[Any]) -> Any:
-        if len({part.shape[0] for part in parts}) > 1:
-            raise ValueError("TableFeatures: the columns of texts, numbers and categories have different lengths")
-        width = sum(part.shape[1] for part in parts)
+    def _joined(self, parts: dict[str, Any]) -> Any:
+        """The output. Blocks without features are left out."""
+        if len({part.shape[0] for part in parts.values()}) > 1:
+            raise ValueError("TableFeatures: the columns of texts, numbers and the like have different lengths")
+        if self.output == "blocks":
+            return Blocks({name: part for name, part in parts.items() if part.shape[1] > 0})
+        matrices = list(parts.values())
+        width = sum(part.shape[1] for name, part in parts.items() if not name.startswith("embedding"))
         if not self.vectorizers_ and (width <= _DENSE or not self.categorical):
-            return np.hstack([part.toarray() if sp.issparse(part) else part for part in parts])
-        return sp.hstack(parts, format="csr") if len(parts) > 1 else parts[0].tocsr()
+            return np.hstack([part.toarray() if sp.issparse(part) else part for part in matrices])
+        return sp.hstack(matrices, format="csr") if len(matrices) > 1 else matrices[0].tocsr()
+
+
+def _read_texts(X: Any, columns: str | Sequence[str]) -> list[str]:
+    """The text of every row; a plain list of texts will do for one column."""
+    names = [columns] if isinstance(columns, str) else list(columns)
+    if len(names) == 1 and not isinstance(X, Mapping) and not hasattr(X, "columns"):
+        return [_as_text(value, names[0], k) for k, value in enumerate(_listed(X))]
+    found = [_column(X, name) for name in names]
+    _check_lengths(names, found)
+    texts = [[_as_text(value, name, k) for k, value in enumerate(c)] for name, c in zip(names, found, strict=True)]
+    return texts[0] if len(texts) == 1 else ["\n".join(row) for row in zip(*texts, strict=True)]
 
 
 def _check_lengths(names: Sequence[str], columns: Sequence[Any]) -> None:
@@ -336,6 +427,10 @@ def _frequent(values: list[str], least: Any) -> list[str]:
 
 def _as_numbers(column: list[Any], name: str) -> NDArray[np.float64]:
     """The column as numbers; what is missing is NaN."""
+    if all(type(value) is float for value in column):
+        numbers = np.array(column, dtype=np.float64)
+        if not (np.abs(numbers) > _LARGEST).any():
+            return numbers
     out = np.empty(len(column))
     for row, value in enumerate(column):
         if value is None or (isinstance(value, str) and not value.strip()):

@@ -15,8 +15,10 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, class_functions, set_class_functions
+from taxolearn.features.embeddings import SentenceEmbeddings
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
+from taxolearn.files.embeddings import pack_embeddings, unpack_embeddings
 from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgrade_name, upgrade_parameters
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult
@@ -365,6 +367,8 @@ class _Table:
             "mean": packer.value(getattr(transformer, "mean_", None)),
             "scale": packer.value(getattr(transformer, "scale_", None)),
             "categories": packer.value(transformer.categories_),
+            "embedder": None if transformer.embedder_ is None else pack_embeddings(transformer.embedder_, packer),
+            "embedding_scale": packer.value(transformer.embedding_scale_),
         }
 
     def unpack(self, transformer: TableFeatures, entry: Any, unpacker: Unpacker) -> None:
@@ -372,6 +376,8 @@ class _Table:
         for kind, vectorizer in vectorizers:
             if kind not in ("words", "characters") or type(vectorizer) is not text.TfidfVectorizer:
                 raise ContentError("its features are wrong")
+        if transformer.output not in ("matrix", "blocks"):
+            raise ContentError("its features have an unknown output")
         transformer.vectorizers_ = dict(vectorizers)
         numbers = len(transformer.numeric or ())
         if numbers:
@@ -386,7 +392,13 @@ class _Table:
         if not is_right:
             raise ContentError("its categories are wrong")
         transformer.categories_ = categories
-        if not vectorizers and not numbers and not any(categories.values()):
+        transformer.embedder_, transformer.embedding_scale_ = None, expect(entry.get("embedding_scale", 1.0), float)
+        if entry.get("embedder") is not None:  # files of before have none
+            transformer.embedding_model = transformer.embedder_ = unpack_embeddings(entry["embedder"], unpacker)
+        if (transformer.embed and transformer.embedder_ is None) or not transformer.embedding_scale_ > 0:
+            raise ContentError("its embeddings are wrong")
+        has_vectors = transformer.embedder_ is not None or bool(transformer.embedding_columns)
+        if not vectorizers and not numbers and not any(categories.values()) and not has_vectors:
             raise ContentError("it has no features")
 
 
@@ -404,7 +416,7 @@ _KINDS: tuple[_Scaler | _Vectorizer | _Table, ...] = (
     ),
 )
 _BY_NAME = {each.kind.__name__: each for each in _KINDS}
-TRANSFORMERS = (*_BY_NAME, "FeatureUnion", "Pipeline")
+TRANSFORMERS = (*_BY_NAME, "SentenceEmbeddings", "FeatureUnion", "Pipeline")
 
 
 def pack_transformer(transformer: Any, packer: Packer) -> Any:
@@ -421,6 +433,8 @@ def pack_transformer(transformer: Any, packer: Packer) -> Any:
             "steps": [[name, pack_transformer(each, packer)] for name, each in steps],
             "weights": weights,
         }
+    if type(transformer) is SentenceEmbeddings:
+        return pack_embeddings(transformer, packer)
     if kind not in _BY_NAME or type(transformer) is not _BY_NAME[kind].kind:
         raise NotStorableError(f"a model file cannot hold a {kind}; it can hold {', '.join(TRANSFORMERS)}")
     return {
@@ -431,13 +445,10 @@ def pack_transformer(transformer: Any, packer: Packer) -> Any:
 
 
 def _parameters(transformer: Any) -> list[tuple[str, Any]]:
-    """Those that are not the default; the vocabulary is part of what was fitted."""
-    usual = type(transformer)().get_params(deep=False)
-    return [
-        (name, value)
-        for name, value in transformer.get_params(deep=False).items()
-        if name != "vocabulary" and not (type(value) is type(usual[name]) and value == usual[name])
-    ]
+    """Those that are not the default; vocabularies and embeddings are part of what was fitted."""
+    usual, own = (each.get_params(deep=False) for each in (type(transformer)(), transformer))
+    names = [name for name in own if name not in ("vocabulary", "embedding_model")]
+    return [(name, own[name]) for name in names if type(own[name]) is not type(usual[name]) or own[name] != usual[name]]
 
 
 def _pack_parameter(kind: str, name: str, value: Any, packer: Packer) -> Any:
@@ -461,6 +472,8 @@ def unpack_transformer(entry: Any, unpacker: Unpacker) -> Any:
         if kind == "Pipeline":
             return Pipeline(steps)
         return FeatureUnion(steps, transformer_weights=unpacker.value(entry["weights"]))
+    if kind == "SentenceEmbeddings":
+        return unpack_embeddings(entry, unpacker)
     if kind not in _BY_NAME:
         raise ContentError(f"it has a {kind!r}, which this release does not know")
     make: Callable[..., Any] = _BY_NAME[kind].kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, linear_expert
 from taxolearn.estimators.pooling.experts import FREQUENCIES
 from taxolearn.estimators.top_down import TopDownClassifier
-from taxolearn.kernels import Linear, Product, Sum
+from taxolearn.kernels import Linear, PerBlock, Product, Sum
 from taxolearn.kernels.leaf import Leaf
 
 __all__ = ["Description", "Expert", "Setting", "cross_validated_log_loss", "describe", "explained_by"]
@@ -184,7 +184,8 @@ def _kind(classifier: Any) -> str | None:
     if isinstance(classifier, KernelLogisticClassifier):
         way = "each class against the rest" if classifier.loss == "independent" else "all classes at once"
         kernel = classifier.hyperparameters_.kernel
-        basis = "" if isinstance(kernel, Linear) or kernel is None else ", by the likeness of rows"
+        kernels = kernel.parts if isinstance(kernel, PerBlock) else () if kernel is None else (kernel,)
+        basis = "" if all(isinstance(each, Linear) for each in kernels) else ", by the likeness of rows"
         return f"logistic regression, {way}{tree}{basis}"
     return None
 
@@ -229,6 +230,12 @@ def _settings(classifier: Any) -> list[Setting]:
 
 def _of_kernel(kernel: Any) -> list[Setting]:
     """The numbers of a kernel, or of the kernels that it is made of."""
+    if isinstance(kernel, PerBlock):
+        return [
+            replace(setting, name=f"{setting.name} for the block {block!r}")
+            for block in kernel.names
+            for setting in _of_kernel(kernel[block])
+        ]
     if isinstance(kernel, (Sum, Product)):
         return [setting for part in kernel.parts for setting in _of_kernel(part)]
     if not isinstance(kernel, Leaf):
