@@ -26,6 +26,7 @@ from taxolearn.validation import check_choice, check_number, check_threads
 __all__ = ["LOSSES", "decide", "expected_loss", "node_proba"]
 
 LOSSES = ("zero-one", "taxo", "parent")
+"""Names of the losses that decisions can be made for."""
 _Floats = npt.NDArray[np.float64]
 
 
