@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 import taxolearn
 from taxolearn import (
     Blocks,
+    CentroidClassifier,
     CrossValidation,
     Independent,
     KernelLogisticClassifier,
@@ -20,7 +21,6 @@ from taxolearn import (
     NaiveBayesClassifier,
     Solver,
     Taxonomy,
-    TopDownClassifier,
     Tree,
 )
 from taxolearn.estimators.explain import block_shares
@@ -497,7 +497,7 @@ def test_blocks_at_prediction_must_be_those_of_the_fit():
 
 
 def test_other_classifiers_say_that_they_take_one_matrix():
-    for model in (TopDownClassifier(TREE), NaiveBayesClassifier()):
+    for model in (CentroidClassifier(), NaiveBayesClassifier()):
         with pytest.raises(TypeError, match=f"got Blocks: {type(model).__name__} takes one matrix"):
             model.fit(X, Y)
 

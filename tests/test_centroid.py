@@ -12,7 +12,8 @@ from taxolearn import CentroidClassifier, PoolClassifier, Taxonomy, load, prune,
 from taxolearn.estimators.centroid import row_lengths
 from taxolearn.estimators.class_sums import class_products
 from taxolearn.estimators.pool import linear_expert
-from taxolearn.estimators.pooling.experts import Inputs, default_experts, named_experts
+from taxolearn.estimators.pooling.experts import default_experts, named_experts
+from taxolearn.estimators.pooling.inputs import Inputs, Scaling
 from taxolearn.files.container import read_container, write_container
 from taxolearn.tuning.cross_validation import make_folds
 
@@ -252,7 +253,7 @@ def test_an_expert_of_sparse_pools():
     X = sp.csr_matrix(np.abs(rows()[0]))
 
     def names(inputs, tree=None):
-        return [name for name, _ in default_experts(Inputs.of(inputs, None, None), 5, tree)]
+        return [name for name, _ in default_experts(Inputs.of(inputs, Scaling(None, None)), 5, tree).experts]
 
     assert names(X)[:3] == ["naive Bayes", "centroid", "softmax"]
     assert names(-X)[:2] == ["centroid", "softmax"]
@@ -267,9 +268,9 @@ def test_large_flat_problems_keep_the_softmax(monkeypatch):
     monkeypatch.setattr("taxolearn.estimators.pooling.experts._JOINT_WORK", 0)
     X = sp.csr_matrix(np.abs(rows()[0]))
     tree = Taxonomy.from_labels(["a/b", "a/c", "d/e", "d/f", "d/g"])
-    assert "softmax" in dict(default_experts(Inputs.of(X, None, None), 5, None))
-    assert "softmax" in dict(default_experts(Inputs.of(-X, None, None), 5, tree))
-    assert "softmax" not in dict(default_experts(Inputs.of(X, None, None), 5, tree))
+    assert "softmax" in dict(default_experts(Inputs.of(X, Scaling(None, None)), 5, None).experts)
+    assert "softmax" in dict(default_experts(Inputs.of(-X, Scaling(None, None)), 5, tree).experts)
+    assert "softmax" not in dict(default_experts(Inputs.of(X, Scaling(None, None)), 5, tree).experts)
 
 
 def test_a_pool_is_explained_by_it(tmp_path):

@@ -177,12 +177,24 @@ def test_no_value_is_tried_after_the_deadline(monkeypatch):
     assert late.steps == [0]
 
 
-def test_only_variances_of_functions_move():
-    names = ("kernel.variance", "kernel.length_scale", "kernels[2].variance", "variances[level 1]")
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("kernel.variance", "kernel.length_scale", "kernels[2].variance"), [-1, 0, -1]),
+        (("kernel.words.variance", "kernel.numbers.variance"), [-1, -1]),
+        # Variances of blocks, but for that of the first, are relative to those of the groups.
+        (("variances[level 1]", "variances[level 2]", "kernel.numbers.variance"), [-1, -1, 0]),
+    ],
+    ids=["kernels", "blocks", "groups"],
+)
+def test_only_variances_of_functions_move(names, expected):
     toy = Landscape(lambda s: 1 + (s + 1) ** 2, (*names, "intercept_variance", "loadings[0]"))
     found = search_scale(toy)
     steps = (found.theta - toy.theta) / np.log(FACTOR)
-    assert steps.tolist() == pytest.approx([-1, 0, -1, -1, 0, 0])
+    assert steps.tolist() == pytest.approx([*expected, 0, 0])
+
+
+def test_without_variances_there_is_one_evaluation():
     nothing = Landscape(lambda s: 1 - s, ("kernel.length_scale", "intercept_variance"))
     assert len(search_scale(nothing).evaluations) == 1
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Blocks"]
+__all__ = ["Blocks", "n_stored", "stack_rows"]
 
 
 class Blocks:
@@ -92,6 +92,11 @@ class Blocks:
         return 2
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type that holds the numbers of all blocks."""
+        return np.result_type(*(matrix.dtype for matrix in self.matrices))
+
+    @property
     def n_features(self) -> dict[str, int]:
         """Number of features by the name of the block."""
         return {name: int(matrix.shape[1]) for name, matrix in self.items()}
@@ -106,6 +111,10 @@ class Blocks:
         for name, matrix in self.items():
             yield name, matrix, slice(first, first + matrix.shape[1])
             first += matrix.shape[1]
+
+    def select(self, names: Iterable[str]) -> Blocks:
+        """Some of the blocks, in this order."""
+        return Blocks({name: self[name] for name in names})
 
     def copy(self) -> Blocks:
         """The same with copies of the matrices."""
@@ -140,6 +149,20 @@ class Blocks:
     def __repr__(self) -> str:
         listed = ", ".join(f"{name!r} ({count} features)" for name, count in self.n_features.items())
         return f"Blocks of {len(self)} rows: {listed}"
+
+
+def n_stored(X: Any) -> int:
+    """How many numbers of an array, a sparse matrix or blocks are stored."""
+    if isinstance(X, Blocks):
+        return sum(map(n_stored, X.matrices))
+    return int(X.nnz if sp.issparse(X) else X.size)
+
+
+def stack_rows(first: Any, second: Any) -> Any:
+    """The rows of two arrays, sparse matrices or blocks, one below the other."""
+    if isinstance(first, Blocks):
+        return Blocks({name: stack_rows(matrix, second[name]) for name, matrix in first.items()})
+    return sp.vstack([first, second], format="csr") if sp.issparse(first) else np.vstack([first, second])
 
 
 def _as_matrix(name: str, matrix: Any) -> Any:

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import logsumexp, softmax
 
-from taxolearn.blocks import Blocks
+from taxolearn.blocks import Blocks, stack_rows
 from taxolearn.taxonomy.nodes import Name
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_number
 
-__all__ = ["NodeExplanation", "block_shares", "explain_by_change", "explain_rows"]
+__all__ = ["NodeExplanation", "block_shares", "explain_by_change", "explain_rows", "names_in_blocks"]
 
 Floats = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.intp]
@@ -96,7 +96,7 @@ def explain_rows(
 
     blocks: dict[str, slice] = {}
     if isinstance(X, Blocks):
-        feature_names = _names_in_blocks(X, feature_names)
+        feature_names = names_in_blocks(X, feature_names)
         blocks = {name: columns for name, _, columns in X.parts()}
     _check_feature_names(feature_names, coef.shape[1])
     return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of, blocks)
@@ -128,7 +128,7 @@ def block_shares(X: Blocks, coef: Any) -> dict[str, float]:
     return {name: square / total if total > 0 else 0.0 for name, square in squares.items()}
 
 
-def _names_in_blocks(X: Blocks, given: Any) -> list[Any]:
+def names_in_blocks(X: Blocks, given: Any) -> list[Any]:
     """Pairs of a block and a feature."""
     if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"feature_names must be a mapping from names of blocks to names, got {type(given).__name__}")
@@ -150,7 +150,7 @@ def explain_by_change(
     node: Any = None,
     *,
     top: int = 10,
-    feature_names: Sequence[Any] | None = None,
+    feature_names: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
 ) -> list[list[NodeExplanation]]:
     """Explain rows of any model: each feature in turn gets its usual value. Other arguments are as in ``explain_rows``.
 
@@ -159,26 +159,51 @@ def explain_by_change(
     predict : callable
         Log probabilities of all classes, for rows like those of ``X``.
     usual : array of shape (n_features,) or None
-        The usual values, None for zeros.
+        The usual values, None for zeros. Those of sparse matrices are zero in any case.
     """
     predictors = predict(X)
 
     def parts_of(row: int) -> tuple[Columns, _Parts]:
-        features = _row_of(X, row)[0] if usual is None else np.flatnonzero(X[row] != usual)
+        features = _row_of(X, row)[0] if usual is None else _unusual(X, row, usual)
         if len(features) == 0:
             return features, lambda inside, outside: np.empty(0)
-        each = np.arange(len(features))
-        if sp.issparse(X):
-            changed = sp.vstack([X[row]] * len(features), format="csr")
-            changed.data[each * (len(features) + 1)] = 0.0
-        else:
-            changed = np.repeat(X[row : row + 1], len(features), axis=0)
-            changed[each, features] = 0.0 if usual is None else usual[features]
-        u, without = predictors[row], predict(changed)
+        u, without = predictors[row], predict(_changed(X, row, features, usual))
         return features, lambda inside, outside: _log_odds(u, inside, outside) - _log_odds(without, inside, outside)
 
+    blocks: dict[str, slice] = {}
+    if isinstance(X, Blocks):
+        feature_names = names_in_blocks(X, feature_names)
+        blocks = {name: columns for name, _, columns in X.parts()}
     _check_feature_names(feature_names, X.shape[1])
-    return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of)
+    return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of, blocks)
+
+
+def _unusual(X: Any, row: int, usual: Floats) -> Columns:
+    """The features that do not have their usual value."""
+    if isinstance(X, Blocks):
+        parts = [columns.start + _unusual(matrix, row, usual[columns]) for _, matrix, columns in X.parts()]
+        return np.concatenate(parts)
+    return _row_of(X, row)[0] if sp.issparse(X) else np.flatnonzero(X[row] != usual.astype(X.dtype))
+
+
+def _changed(X: Any, row: int, features: Columns, usual: Floats | None) -> Any:
+    """The row once for each of the features, which there has its usual value; that is zero where X is sparse."""
+    if isinstance(X, Blocks):
+        matrices = {}
+        for name, matrix, columns in X.parts():
+            begin, end = np.searchsorted(features, [columns.start, columns.stop])
+            own = features[begin:end] - columns.start
+            changed = _changed(matrix, row, own, None if usual is None else usual[columns])
+            same = matrix[np.full(len(features) - len(own), row)]
+            matrices[name] = stack_rows(stack_rows(same[:begin], changed), same[begin:])
+        return Blocks(matrices)
+    each = np.arange(len(features))
+    changed = X[np.full(len(features), row)]
+    if sp.issparse(X):
+        changed.data[each * (len(features) + 1)] = 0.0
+    else:
+        changed[each, features] = 0.0 if usual is None else usual[features]
+    return changed
 
 
 def _check_feature_names(feature_names: Any, n_features: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _num_features, check_is_fitted
 
+from taxolearn.blocks import Blocks
 from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.block_variances import learn_block_variances
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.class_sums import class_numbers
-from taxolearn.estimators.explain import NodeExplanation, explain_by_change
+from taxolearn.estimators.explain import NodeExplanation, explain_by_change, names_in_blocks
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pooling.choice import drop_light, fit_weights, is_clearly_better, mean_loss
-from taxolearn.estimators.pooling.dense import choose_scaling
 from taxolearn.estimators.pooling.experts import (
     FREQUENCIES,
     HeldOut,
-    Inputs,
-    Uncertain,
+    Lineup,
     default_experts,
     fit_expert,
     log_frequencies,
@@ -37,6 +37,7 @@ from taxolearn.estimators.pooling.experts import (
     without_zeros,
 )
 from taxolearn.estimators.pooling.folds import held_out_weights, pool_folds
+from taxolearn.estimators.pooling.inputs import Inputs, Scaling, Uncertain
 from taxolearn.estimators.pooling.schedule import Schedule
 from taxolearn.estimators.pooling.scoring import Scored, score_experts
 from taxolearn.estimators.pooling.weights import PoolResult
@@ -157,6 +158,10 @@ class PoolClassifier(TaxonomyClassifier):
         Mean log loss of the pool on the rows that its weights were fitted to; NaN if none could be held out.
     mean_, scale_ : ndarray of shape (n_features,) or None
         By which dense inputs are standardized for experts that take any sign; None for sparse inputs.
+    block_variances_ : dict of float or None
+        For ``Blocks``, the variance of each that the experts of "auto" begin with.
+    views_ : dict of tuple of str
+        The blocks that experts see, where these are not all.
     n_features_in_ : int
         Number of features seen in ``fit``.
 
@@ -205,7 +210,7 @@ class PoolClassifier(TaxonomyClassifier):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame or Blocks of shape (n_samples, n_features)
             Inputs. Columns of dense ones are standardized.
         y : array or list of shape (n_samples,)
             Labels; with a taxonomy, names of its nodes, where an inner node means one of the classes below it. An entry
@@ -236,18 +241,9 @@ class PoolClassifier(TaxonomyClassifier):
             folds = folds[rows.used]
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
-        is_auto = isinstance(self.experts, str) and self.experts == "auto"
-        common: dict[str, Any] = {"n_threads": self.n_threads, "random_state": seed}
         self.classes_, self.taxonomy_ = targets.classes, targets.taxonomy
-        self.mean_: Floats | None = None
-        self.scale_: Floats | None = None
-        if not sp.issparse(X):
-            self.mean_, self.scale_ = choose_scaling(X, numbers, weights, **common)
-        inputs = Inputs.of(X, self.mean_, self.scale_)
-        if is_auto:
-            experts = default_experts(inputs, n_classes, targets.taxonomy, tol=tol, **common)
-        else:
-            experts = named_experts(self.experts)
+        inputs, lineup = self._prepare(rows, tol, seed, deadline, stages)
+        experts = lineup.experts
         self._log_prior = log_frequencies(numbers, n_classes, weights)
         scored: list[Scored] = []
         if np.bincount(numbers).max() < 2:
@@ -277,6 +273,31 @@ class PoolClassifier(TaxonomyClassifier):
         stages.line(f"pool: log loss {self.cv_log_loss_:.4f}, weights {kept}")
         self._fit_experts(chosen, earlier, inputs, rows, {each.name: each.found.fit_seconds for each in scored}, stages)
 
+    def _prepare(self, rows: _Rows, tol: float, seed: int, deadline: float, stages: Stages) -> tuple[Inputs, Lineup]:
+        """Scale the inputs, learn how much each block counts, and choose the experts."""
+        common: dict[str, Any] = {"n_threads": self.n_threads, "random_state": seed}
+        scaling = Scaling.choose(rows.X, rows.numbers, rows.weights, **common)
+        self.mean_, self.scale_ = scaling.mean, scaling.scale
+        inputs = Inputs.of(rows.X, scaling)
+        self.block_variances_: dict[str, float] | None = None
+        if isinstance(self.experts, str) and self.experts == "auto":
+            if isinstance(inputs.scaled, Blocks):
+                stages.update("learning how much each block counts", np.nan, False)
+                self.block_variances_ = learn_block_variances(
+                    inputs.scaled, rows.numbers, rows.weights, deadline=deadline, **common
+                )
+            lineup = default_experts(
+                inputs,
+                rows.targets.n_classes,
+                rows.targets.taxonomy,
+                block_variances=self.block_variances_,
+                tol=tol,
+                **common,
+            )
+        else:
+            lineup = Lineup(named_experts(self.experts), {})
+        return replace(inputs, views=lineup.views), lineup
+
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> PoolClassifier:
         """Fit the experts to other rows, such as all of them, and keep all that was chosen and learned.
 
@@ -298,7 +319,7 @@ class PoolClassifier(TaxonomyClassifier):
             raise ValueError(f"X has {_num_features(X)} features, expected the {len(self.mean_)} that fit has seen")
         rows = self._read(X, y, sample_weight)
         self.classes_, self.taxonomy_ = rows.targets.classes, rows.targets.taxonomy
-        inputs = Inputs.of(rows.X, self.mean_, self.scale_)
+        inputs = self._inputs(rows.X)
         self._log_prior = log_frequencies(rows.numbers, rows.targets.n_classes, rows.weights)
         earlier = self.experts_ if self.warm_start else {}
         with stage_progress(self.verbose) as stages:
@@ -316,7 +337,8 @@ class PoolClassifier(TaxonomyClassifier):
                 "KernelLogisticClassifier"
             )
         # A stand-in of the same length lets scikit-learn check the rest.
-        X, y = check_inputs(self, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
+        labels = y if targets is None else np.zeros(len(targets.labels))
+        X, y = check_inputs(self, X, labels, reset=True, blocks=True)
         targets = label_targets(y, self.taxonomy, "below") if targets is None else targets
         weights = row_weights(targets, sample_weight, None, X)
         has_weight = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
@@ -344,14 +366,15 @@ class PoolClassifier(TaxonomyClassifier):
         for name, estimator in chosen:
             left = float(np.sum([seconds.get(each, np.nan) for each, _ in chosen[len(fitted) :]]))
             stages.update(f"fitting {name} to all rows", left, False)
-            data = inputs.given_to(estimator), self.classes_[rows.numbers], rows.weights
+            data = inputs.given_to(name, estimator), self.classes_[rows.numbers], rows.weights
             if rows.uncertain is not None:
-                data = rows.uncertain.added_to(estimator, data, self.mean_, self.scale_)
+                data = rows.uncertain.added_to(name, estimator, data, Scaling(self.mean_, self.scale_), inputs.views)
             with warnings.catch_warnings():
                 if is_auto:  # few evaluations are meant
                     warnings.filterwarnings("ignore", "Learning hyperparameters: stopped", ConvergenceWarning)
                 fitted[name] = fit_expert(estimator, *data, earlier=earlier.get(name))
         self.experts_ = fitted
+        self.views_ = {name: inputs.views[name] for name in fitted if name in inputs.views}
         self._floor = 1.0 / (len(rows.numbers) + len(self.classes_))
 
     def _equal(self, experts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -415,13 +438,17 @@ class PoolClassifier(TaxonomyClassifier):
         )
         return [(each.name, each.estimator) for each in kept]
 
+    def _inputs(self, X: Any) -> Inputs:
+        """What the fitted experts see of these rows."""
+        return Inputs.of(X, Scaling(self.mean_, self.scale_), self.views_)
+
     def _output(self, X: Any, output: str) -> Floats:
-        inputs = Inputs.of(X, self.mean_, self.scale_)
+        inputs = self._inputs(X)
         u = np.zeros((X.shape[0], len(self.classes_)))
         if FREQUENCIES in self.weights_:
             u += self.weights_[FREQUENCIES] * self._log_prior
         for name, expert in self.experts_.items():
-            scores = log_scores(expert, inputs.given_to(expert), self.classes_, self._floor)
+            scores = log_scores(expert, inputs.given_to(name, expert), self.classes_, self._floor)
             factor = self.weights_[name] / self.temperatures_[name]
             u += factor * without_zeros(scores, self._uniform_shares[name])
         # What has never gone wrong in n rows may still do so in the next one, by the rule of succession.
@@ -445,13 +472,12 @@ class PoolClassifier(TaxonomyClassifier):
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         explained: list[list[NodeExplanation]]
         if name is None:
-            usual = None if self.mean_ is None else self.mean_.astype(X.dtype)
-            if usual is not None and sp.issparse(X):
+            if self.mean_ is not None and sp.issparse(X):
                 X = X.toarray()
             explained = explain_by_change(
                 X,
                 lambda rows: self._output(rows, "predictor"),
-                usual,
+                self.mean_,
                 self.classes_,
                 self.taxonomy_,
                 node,
@@ -461,17 +487,21 @@ class PoolClassifier(TaxonomyClassifier):
             return explained
         expert: Any = self.experts_[name]
         goal = self.classes_[self._output(X, "predictor").argmax(axis=1)] if node is None else node
-        part = Inputs.of(X, self.mean_, self.scale_).given_to(expert)
+        part = self._inputs(X).given_to(name, expert)
+        if isinstance(X, Blocks) and not isinstance(part, Blocks):
+            seen = X.select(self.views_[name])
+            given = None if names is None else {each: names[each] for each in seen.names if each in names}
+            names = names_in_blocks(seen, given)
         explained = expert.explain(part, goal, top=top, feature_names=names)
         return explained
 
 
 def linear_expert(model: PoolClassifier) -> str | None:
-    """The linear expert with the largest weight, which explains the answers; None if there is none."""
+    """The linear expert that explains the answers, None if there is none: one that sees all blocks, of large weight."""
     kinds = (NaiveBayesClassifier, CentroidClassifier, TopDownClassifier)
     linear = [
         name
         for name, expert in model.experts_.items()
         if isinstance(expert, TaxonomyClassifier) and (hasattr(expert, "coef_") or isinstance(expert, kinds))
     ]
-    return max(linear, key=model.weights_.__getitem__, default=None)
+    return max(linear, key=lambda name: (name not in model.views_, model.weights_[name]), default=None)

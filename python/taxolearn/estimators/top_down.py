@@ -15,11 +15,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from taxolearn.blocks import Blocks
 from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.block_variances import (
+    check_block_variances,
+    learn_block_variances,
+    start_block_variances,
+)
 from taxolearn.estimators.explain import NodeExplanation
 from taxolearn.estimators.top_down_answers import beam_search, best_classes, explain_nodes
 from taxolearn.estimators.top_down_nodes import (
     Branches,
+    LinearPriors,
     NodeFit,
     NodeRows,
     NodeWeights,
@@ -74,6 +81,9 @@ class TopDownClassifier(TaxonomyClassifier):
         value that suits the data. Learning starts from it.
     intercept_variance : float, default=1.0
         Prior variance of the intercepts; 0 leaves them out.
+    block_variances : mapping from names of blocks to float, default=None
+        Where inputs are ``Blocks``, what the variance of each is, relative to the others: that of the first counts as
+        1. None learns them at the root, or with ``tuning=None`` takes values that suit the data.
     temperature : float, sequence of float or None, default=None
         What the functions are divided by, for all levels or for each; None means 1. Learning does not need it.
     tuning : "cv", CrossValidation or None, default="cv"
@@ -107,7 +117,7 @@ class TopDownClassifier(TaxonomyClassifier):
     taxonomy_ : Taxonomy or None
         The taxonomy, with a leaf for every label.
     hyperparameters_ : LevelParameters
-        ``variances`` and ``temperatures`` by level, and ``intercept_variance``.
+        ``variances`` and ``temperatures`` by level, ``intercept_variance``, and ``block_variances``.
     result_ : TopDownResult
         How the fits went, summed up.
     node_results_ : dict of FitResult
@@ -137,6 +147,7 @@ class TopDownClassifier(TaxonomyClassifier):
         *,
         variance: Any = None,
         intercept_variance: float = 1.0,
+        block_variances: Mapping[str, float] | None = None,
         temperature: Any = None,
         tuning: Any = "cv",
         labels: Any = "below",
@@ -151,6 +162,7 @@ class TopDownClassifier(TaxonomyClassifier):
         self.taxonomy = taxonomy
         self.variance = variance
         self.intercept_variance = intercept_variance
+        self.block_variances = block_variances
         self.temperature = temperature
         self.tuning = tuning
         self.labels = labels
@@ -177,7 +189,7 @@ class TopDownClassifier(TaxonomyClassifier):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame or Blocks of shape (n_samples, n_features)
             Inputs. Sparse matrices of any format; CSR with sorted indices is used without a copy.
         y : array or list of shape (n_samples,)
             Labels: numbers or strings; with a taxonomy, names of its nodes (see ``labels``). Missing ones (None, NaN,
@@ -198,7 +210,7 @@ class TopDownClassifier(TaxonomyClassifier):
             data.branches,
             data.levels,
             hyperparameters.variances,
-            hyperparameters.intercept_variance,
+            _priors(hyperparameters.intercept_variance, hyperparameters.block_variances),
             check_number("tol", self.tol, least=0, strict=True),
             data.max_iter,
             n_jobs=self.n_jobs,
@@ -247,7 +259,8 @@ class TopDownClassifier(TaxonomyClassifier):
         n_threads = check_threads(self.n_threads)
         targets = read_targets(y, self.taxonomy, inner)
         # A stand-in of the same length lets scikit-learn check the rest.
-        X, y = check_inputs(self, X, y if targets is None else np.zeros(len(targets.labels)), reset=True)
+        labels = y if targets is None else np.zeros(len(targets.labels))
+        X, y = check_inputs(self, X, labels, reset=True, blocks=True)
         targets = label_targets(y, self.taxonomy, inner) if targets is None else targets
         weights = row_weights(targets, sample_weight, self.class_weight, X)
         branches = branches_of(targets.taxonomy, targets.n_classes)
@@ -259,12 +272,12 @@ class TopDownClassifier(TaxonomyClassifier):
     def _learn(self, data: _Data, tuning: CrossValidation | None) -> LevelParameters:
         """The hyperparameters: those given, or learned from there."""
         n_levels = data.branches.n_levels
-        variance = start_kernel("linear", data.X).split()[0] if self.variance is None else self.variance
-        variances = _per_level("variance", variance, n_levels)
         temperatures = _per_level("temperature", 1.0 if self.temperature is None else self.temperature, n_levels)
         intercept_variance = check_number("intercept_variance", self.intercept_variance, least=0)
+        variance, block_variances = self._start(data, is_learned=tuning is not None)
+        variances = _per_level("variance", variance if self.variance is None else self.variance, n_levels)
         if tuning is None:
-            return LevelParameters(variances, temperatures, intercept_variance)
+            return LevelParameters(variances, temperatures, intercept_variance, block_variances)
         tuning.check()
         random = check_random_state(self.random_state)
         rows = np.flatnonzero(data.at >= 0)
@@ -283,14 +296,14 @@ class TopDownClassifier(TaxonomyClassifier):
             all_codes = np.zeros(len(data.at), dtype=np.int64)
             all_codes[rows] = codes
             folds[:] = make_folds(all_codes, int(codes.max()) + 1, tuning.folds, random, argument="folds")
-        return learn_levels(
+        variances, temperatures = learn_levels(
             data.X,
             data.weights,
             data.branches,
             levels,
             folds,
             variances,
-            intercept_variance,
+            _priors(intercept_variance, block_variances),
             data.max_iter,
             candidates=min(_CANDIDATES, check_number("max_evaluations", tuning.max_evaluations, least=1, integer=True)),
             time_limit=tuning.time_limit,
@@ -299,6 +312,27 @@ class TopDownClassifier(TaxonomyClassifier):
             random_state=random,
             report=print if self.verbose else lambda line: None,
         )
+        return LevelParameters(variances, temperatures, intercept_variance, block_variances)
+
+    def _start(self, data: _Data, *, is_learned: bool) -> tuple[float, dict[str, float]]:
+        """A variance that suits the data, and factors of it for the blocks: as given, or learned at the root."""
+        X = data.X
+        if not isinstance(X, Blocks):
+            if self.block_variances is not None:
+                raise ValueError("block_variances are given, but X is one matrix, expected taxolearn.Blocks")
+            return float(start_kernel("linear", X).split()[0]), {}
+        start = start_block_variances(X)
+        if self.block_variances is not None:
+            variances = check_block_variances(self.block_variances, X)
+        elif is_learned:
+            child = data.children_of_root()
+            rows = np.flatnonzero(child >= 0)
+            weights = None if data.weights is None else data.weights[rows]
+            variances = learn_block_variances(X[rows], child[rows], weights, n_threads=data.n_threads)
+        else:
+            variances = start
+        first = next(iter(variances.values()))
+        return start[X.names[0]], {name: variance / first for name, variance in variances.items()}
 
     def _results(self, fits: list[NodeFit]) -> dict[Any, FitResult]:
         names = [_ROOT] if self.taxonomy_ is None else self.taxonomy_.names
@@ -416,6 +450,13 @@ class _Data:
     max_iter: int
     n_threads: int
 
+    def children_of_root(self) -> Integers:
+        """The node below the root that each row is in or below, -1 for none."""
+        out = np.full(len(self.at), -1, dtype=np.int64)
+        for part in self.levels[0] if self.levels else []:
+            out[part.rows] = part.targets
+        return out
+
     def names_of(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
         """Of the nodes of rows, so that folds do not depend on how a tree numbers them."""
         at, tree = self.at[rows], self.targets.taxonomy
@@ -446,7 +487,16 @@ def _as_tuning(tuning: Any) -> CrossValidation | None:
 
 def _as_arguments(learned: LevelParameters) -> dict[str, Any]:
     """The arguments by which a model has these hyperparameters."""
-    return {"variance": learned.variances, "temperature": learned.temperatures, "tuning": None}
+    return {
+        "variance": learned.variances,
+        "temperature": learned.temperatures,
+        "block_variances": learned.block_variances or None,
+        "tuning": None,
+    }
+
+
+def _priors(intercept_variance: float, block_variances: Mapping[str, float]) -> LinearPriors:
+    return LinearPriors(intercept_variance, tuple(block_variances.values()) or None)
 
 
 def _per_level(name: str, value: Any, n_levels: int) -> tuple[float, ...]:

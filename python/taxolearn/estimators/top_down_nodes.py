@@ -14,17 +14,18 @@ import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
 from taxolearn import _core
+from taxolearn.blocks import Blocks, n_stored
 from taxolearn.fitting.fit import FitResult, Solver
 
 __all__ = [
     "Branches",
+    "LinearPriors",
     "NodeFit",
     "NodeRows",
     "NodeWeights",
     "compress",
     "fit_nodes",
     "fit_rows",
-    "linear_prior",
     "rows_by_level",
 ]
 
@@ -180,14 +181,24 @@ class NodeFit:
 
 
 def compress(X: Any, rows: npt.NDArray[np.intp]) -> tuple[Any, Integers | None]:
-    """Some rows, of a sparse matrix without the columns that they do not have; and the columns that are left."""
+    """Some rows, of sparse matrices without the columns that they do not have; and the columns that are left.
+
+    One column always stays. None stands for all of them.
+    """
+    if isinstance(X, Blocks):
+        matrices, kept = {}, []
+        for name, matrix, place in X.parts():
+            matrices[name], columns = compress(matrix, rows)
+            kept.append(place.start + (np.arange(matrix.shape[1]) if columns is None else columns))
+        return Blocks(matrices), np.concatenate(kept)
     part = X[rows]
     if not sp.issparse(part):
         return part, None
     columns, indices = np.unique(part.indices, return_inverse=True)
-    shape = (part.shape[0], max(1, len(columns)))
+    columns = columns.astype(np.int64) if len(columns) > 0 else np.zeros(1, dtype=np.int64)
+    shape = (part.shape[0], len(columns))
     matrix = sp.csr_matrix((part.data, indices.astype(part.indptr.dtype), part.indptr), shape=shape, copy=False)
-    return matrix, columns.astype(np.int64)
+    return matrix, columns
 
 
 def fit_rows(
@@ -207,9 +218,27 @@ def fit_rows(
     return result
 
 
-def linear_prior(variance: float, intercept_variance: float) -> _core.Prior:
-    """Of the functions of siblings, which are independent."""
-    return _core.Prior(kernels=[_core.LinearKernel(variance)], intercept_variance=intercept_variance)
+@dataclass(frozen=True)
+class LinearPriors:
+    """Priors of the functions of siblings, which are independent.
+
+    Attributes
+    ----------
+    intercept_variance : float
+        Prior variance of the intercepts.
+    block_variances : tuple of float or None
+        Where inputs are blocks, a factor of the variance for each.
+    """
+
+    intercept_variance: float
+    block_variances: tuple[float, ...] | None = None
+
+    def __call__(self, variance: float) -> _core.Prior:
+        if self.block_variances is None:
+            kernel = _core.LinearKernel(variance)
+        else:
+            kernel = _core.BlockKernel([_core.LinearKernel(variance * factor) for factor in self.block_variances])
+        return _core.Prior(kernels=[kernel], intercept_variance=self.intercept_variance)
 
 
 def fit_nodes(
@@ -218,7 +247,7 @@ def fit_nodes(
     branches: Branches,
     levels: Sequence[Sequence[NodeRows]],
     variances: Sequence[float],
-    intercept_variance: float,
+    prior_of: LinearPriors,
     tol: float,
     max_iter: int,
     *,
@@ -227,9 +256,9 @@ def fit_nodes(
 ) -> list[NodeFit]:
     """Fit all nodes with rows and at least two children, in the order of the levels."""
     settings = Solver().fit_settings(tol, max_iter)
-    priors = [linear_prior(variance, intercept_variance) for variance in variances]
+    priors = [prior_of(variance) for variance in variances]
     tasks = [(d, part) for d, parts in enumerate(levels) for part in parts]
-    per_row = max(1.0, (X.nnz if sp.issparse(X) else X.size) / X.shape[0])
+    per_row = max(1.0, n_stored(X) / X.shape[0])
     costs = np.array([len(part.rows) * per_row * branches.counts[part.node] for _, part in tasks])
 
     def fit(k: int, threads: int) -> NodeFit:
@@ -238,7 +267,7 @@ def fit_nodes(
         own = None if weights is None else weights[part.rows]
         n_children = int(branches.counts[part.node])
         result = fit_rows(inputs, part.targets, own, n_children, priors[d], settings, threads)
-        values = result.take_weights()[: None if columns is None else len(columns)].astype(X.dtype, copy=False)
+        values = result.take_weights().astype(X.dtype, copy=False)
         return NodeFit(part.node, columns, values, np.array(result.intercepts), FitResult.from_core(result))
 
     fits: list[NodeFit | None] = [None] * len(tasks)
@@ -394,6 +423,8 @@ class NodeWeights:
 
 
 def _product(X: Any, weights: Any) -> Floats:
+    if isinstance(X, Blocks):
+        return np.asarray(X @ weights, dtype=np.float64)
     # In the type of the weights, which are larger than some rows.
     out = X.astype(weights.dtype, copy=False) @ weights
     return np.asarray(out.toarray() if sp.issparse(out) else out, dtype=np.float64)

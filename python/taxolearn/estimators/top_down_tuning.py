@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import joblib
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.estimators.top_down_nodes import Branches, NodeRows, compress, fit_rows, linear_prior
+from taxolearn.estimators.top_down_nodes import Branches, LinearPriors, NodeRows, compress, fit_rows
 from taxolearn.fitting.fit import Solver
 
 __all__ = ["LevelParameters", "fit_temperature", "learn_levels", "temperature_loss"]
@@ -42,11 +42,14 @@ class LevelParameters:
         What the functions of each level are divided by.
     intercept_variance : float
         Prior variance of the intercepts.
+    block_variances : dict of float
+        Factors of the variances, by block; empty where inputs are one matrix.
     """
 
     variances: tuple[float, ...]
     temperatures: tuple[float, ...]
     intercept_variance: float
+    block_variances: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As a dict of numbers and tuples."""
@@ -120,7 +123,7 @@ def learn_levels(
     levels: Sequence[Sequence[NodeRows]],
     folds: Folds,
     start: Sequence[float],
-    intercept_variance: float,
+    prior_of: LinearPriors,
     max_iter: int,
     *,
     candidates: int = _CANDIDATES,
@@ -129,7 +132,7 @@ def learn_levels(
     n_threads: int = 1,
     random_state: np.random.RandomState,
     report: Callable[[str], None] = lambda line: None,
-) -> LevelParameters:
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Learn a variance and a temperature for each level.
 
     The criterion is the log loss of rows in the fold that holds them out, summed over the nodes of the level, at the
@@ -138,7 +141,7 @@ def learn_levels(
 
     Parameters
     ----------
-    X, weights, branches, levels, intercept_variance, max_iter, n_jobs, n_threads
+    X, weights, branches, levels, prior_of, max_iter, n_jobs, n_threads
         As ``fit_nodes`` takes them.
     folds : array of int
         The fold in which each row is held out, or -1.
@@ -164,7 +167,7 @@ def learn_levels(
     with joblib.Parallel(n_jobs=workers, prefer="threads") as parallel:
         for d, parts in enumerate(levels):
             nodes = [_Folded(X, weights, folds, part, branches) for part in _choose(parts, branches, random_state)]
-            level = _Level(nodes, start[d], intercept_variance, settings, parallel)
+            level = _Level(nodes, start[d], prior_of, settings, parallel)
             best = level.descend(may_go_on) if level.can_be_held_out else 0
             log_temperature, _ = level.tried.get(best, (0.0, 0.0))
             variances.append(level.variance(best))
@@ -173,18 +176,18 @@ def learn_levels(
                 f"level {d}: {len(nodes)} nodes, variance {variances[-1]:.3g}, temperature {temperatures[-1]:.3g}, "
                 f"{len(level.tried)} candidates, {time.monotonic() - begin:.1f} s"
             )
-    return LevelParameters(tuple(variances), tuple(temperatures), intercept_variance)
+    return tuple(variances), tuple(temperatures)
 
 
 class _Level:
     """Candidates for the variance of one level, the start times powers of a factor, with what was found for them."""
 
     def __init__(
-        self, nodes: Sequence[_Folded], start: float, intercept_variance: float, settings: Any, parallel: Any
+        self, nodes: Sequence[_Folded], start: float, prior_of: LinearPriors, settings: Any, parallel: Any
     ) -> None:
         self._tasks = [(node, fold) for node in nodes for fold in node.folds]
         self._start = start
-        self._intercept_variance = intercept_variance
+        self._prior_of = prior_of
         self._settings = settings
         self._parallel = parallel
         self.tried: dict[int, tuple[float, float]] = {}  # by exponent: log temperature, loss
@@ -210,7 +213,7 @@ class _Level:
         return best
 
     def _loss(self, exponent: int) -> float:
-        prior = linear_prior(self.variance(exponent), self._intercept_variance)
+        prior = self._prior_of(self.variance(exponent))
         jobs = (joblib.delayed(node.held_out)(fold, prior, self._settings) for node, fold in self._tasks)
         self.tried[exponent] = fit_temperature(list(self._parallel(jobs)))
         return self.tried[exponent][1]

@@ -135,6 +135,8 @@ def pack_pool(
         "result": packer.value(asdict(model.pool_result_)),
         "table": [packer.value(asdict(row)) for row in model.table_],
         "skipped": list(model.skipped_),
+        "views": [[name, list(blocks)] for name, blocks in model.views_.items()],
+        "block_variances": packer.value(model.block_variances_),
         "cv_log_loss": packer.value(float(model.cv_log_loss_)),
     }
 
@@ -162,6 +164,12 @@ def unpack_pool(
     model.pool_result_ = PoolResult(**expect(unpacker.value(entry["result"]), dict))
     model.table_ = PoolTable(PoolRow(**expect(unpacker.value(row), dict)) for row in expect(entry["table"], list))
     model.skipped_ = [expect(name, str) for name in expect(entry.get("skipped", []), list)]
+    model.views_ = {
+        expect(name, str): tuple(expect(block, str) for block in expect(blocks, list))
+        for name, blocks in expect(entry.get("views", []), list)
+    }
+    variances = entry.get("block_variances")
+    model.block_variances_ = None if variances is None else _numbers(variances, unpacker)
     model.cv_log_loss_ = expect(unpacker.value(entry["cv_log_loss"]), float)
     _check_pool(model)
     return model
@@ -191,6 +199,15 @@ def _numbers(entry: Any, unpacker: Unpacker) -> dict[str, float]:
     return values
 
 
+def _features_seen(model: PoolClassifier, expert: str) -> int:
+    """Features of the blocks that the expert sees, -1 if there are no such blocks."""
+    blocks = getattr(model, "blocks_in_", {})
+    names = model.views_.get(expert)
+    if names is None:
+        return int(model.n_features_in_)
+    return sum(blocks[name] for name in names) if names and set(names) <= set(blocks) else -1
+
+
 def _check_pool(model: PoolClassifier) -> None:
     names = set(model.experts_)
     is_valid = (
@@ -203,8 +220,8 @@ def _check_pool(model: PoolClassifier) -> None:
         and model._floor * len(model.classes_) <= 1
         and model._prior_share < 1
         and all(
-            each.n_features_in_ == model.n_features_in_ and np.isin(each.classes_, model.classes_).all()
-            for each in model.experts_.values()
+            each.n_features_in_ == _features_seen(model, name) and np.isin(each.classes_, model.classes_).all()
+            for name, each in model.experts_.items()
         )
     )
     if not is_valid:

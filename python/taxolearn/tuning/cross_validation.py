@@ -15,7 +15,16 @@ from taxolearn.targets import Targets, check_labels, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice, check_labelled, check_number
 
-__all__ = ["CrossValidation", "TuningData", "as_tuning", "choose_rows", "held_out_rows", "make_folds", "read_data"]
+__all__ = [
+    "CrossValidation",
+    "TuningData",
+    "as_tuning",
+    "choose_rows",
+    "held_out_rows",
+    "make_folds",
+    "read_data",
+    "some_rows",
+]
 
 Integers = npt.NDArray[np.int64]
 Folds = npt.NDArray[np.int32]
@@ -209,6 +218,22 @@ def choose_rows(
             f"subset={subset!r} leaves {len(chosen)} rows, no two of the same class, so none can be held out; raise it"
         )
     return chosen
+
+
+def some_rows(y: npt.NDArray[Any], count: int, random: np.random.RandomState) -> npt.NDArray[np.intp]:
+    """About so many rows to choose hyperparameters by, sorted.
+
+    Every class has its share of them, unless that would be fewer than three rows on average, which say little: then
+    some classes have all of theirs.
+    """
+    if count >= len(y):
+        return np.arange(len(y))
+    numbers, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
+    if count < 3 * len(counts):
+        order = random.permutation(len(counts))
+        chosen = order[np.cumsum(counts[order]) <= count]
+        return np.flatnonzero(np.isin(numbers, chosen))
+    return np.asarray(choose_rows(y, count, random), dtype=np.intp)
 
 
 def held_out_rows(

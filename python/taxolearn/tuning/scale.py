@@ -6,7 +6,7 @@ about the held-out rows is kept.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,7 +92,7 @@ def search_scale(
     Parameters
     ----------
     objective : CrossValidationObjective
-        All its parameters that are variances of kernels, functions or groups of these are multiplied by one factor; the
+        Variances of groups of functions are multiplied by one factor, or if there are none, those of kernels; the
         others, length scales and the variance of intercepts among them, stay.
     start : array of shape (m,), optional
         Logarithms of the hyperparameters to begin with, by default those of the objective.
@@ -119,7 +119,7 @@ def search_scale(
     """
     first = objective.theta if start is None else start
     affordable = _MOST_PRODUCTS * sum(len(np.unique(folds[folds >= 0])) for folds in objective.partitions)
-    moved = np.array([_is_variance(name) for name in objective.names], dtype=bool)
+    moved = _variances(objective.names)
     done: list[Evaluation] = []
     best: tuple[Evaluation, Floats] | None = None
 
@@ -175,5 +175,11 @@ def _succeeded(evaluation: Evaluation) -> bool:
     return evaluation.converged and bool(np.isfinite(evaluation.value))
 
 
+def _variances(names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which parameters are multiplied: variances of groups of functions, to which others are relative, or all."""
+    of_groups = np.array([name.startswith("variances[") for name in names], dtype=bool)
+    return of_groups if of_groups.any() else np.array([_is_variance(name) for name in names], dtype=bool)
+
+
 def _is_variance(name: str) -> bool:
-    return name.startswith("variances[") or (name.endswith("variance") and name != "intercept_variance")
+    return name.endswith("variance") and name != "intercept_variance"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,25 +14,25 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from taxolearn.blocks import Blocks, n_stored
 from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.block_variances import as_block_kernel
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pooling.dense import radial_experts
+from taxolearn.estimators.pooling.inputs import Inputs, Views
 from taxolearn.estimators.top_down import TopDownClassifier
-from taxolearn.targets import Targets
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 
 __all__ = [
     "FREQUENCIES",
     "HeldOut",
-    "Inputs",
+    "Lineup",
     "OutOfFold",
-    "Uncertain",
     "default_experts",
     "fit_expert",
     "log_frequencies",
@@ -54,7 +53,16 @@ _LOWEST = -1e30  # score, which single precision still holds
 _LEAST_SCORE = -690.0  # logarithm of what a probability of zero is taken for, where the expert had none in the folds
 _JOINT_WORK = 1e9  # entries times classes, up to which the classes of sparse inputs are fitted together
 _INDEPENDENT_WORK = 2e8  # the same for independent losses, whose fits take more iterations
+_WIDE = 32  # columns of a dense block that may be an embedding
 _DENSE = 10.0  # how much faster entries of dense inputs are multiplied
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """Experts by name, the cheapest first, where a list means the best of these; and which blocks they see."""
+
+    experts: list[tuple[str, Any]]
+    views: Views
 
 
 def default_experts(
@@ -62,34 +70,53 @@ def default_experts(
     n_classes: int,
     taxonomy: Taxonomy | None,
     *,
+    block_variances: Mapping[str, float] | None = None,
     tol: float = 1e-4,
     n_threads: int | None = None,
     random_state: int = 0,
-) -> list[tuple[str, Any]]:
-    """The experts that "auto" means for inputs of this kind, the cheapest first; a list means the best of these."""
-    X = inputs.raw
-    values = X.data if sp.issparse(X) else X
-    is_counts = values.size == 0 or values.min() >= 0
+) -> Lineup:
+    """The experts that "auto" means for inputs of this kind; for blocks, with these variances of linear kernels."""
+    is_blocks = isinstance(inputs.raw, Blocks)
+    parts = dict(inputs.raw.items()) if is_blocks else {"": inputs.raw}
+    sparse = tuple(name for name, matrix in parts.items() if sp.issparse(matrix))
+    dense = tuple(name for name in parts if name not in sparse)
+    counts = tuple(name for name in (sparse if is_blocks else parts) if _is_counts(parts[name]))
     common: dict[str, Any] = {"n_threads": n_threads, "random_state": random_state}
-    logistic = {"taxonomy": taxonomy, "tol": tol, "tuning": CrossValidation(search="scale"), **common}
-    work = (values.size if sp.issparse(X) else values.size / _DENSE) * n_classes
-    experts: list[tuple[str, Any]] = []
-    if is_counts:
-        experts.append(("naive Bayes", NaiveBayesClassifier(taxonomy=taxonomy, **common)))
-    if sp.issparse(X):
-        experts.append(("centroid", CentroidClassifier(taxonomy=taxonomy, **common)))
+    kernel: Any = "linear" if block_variances is None else as_block_kernel(block_variances)
+    tuning = CrossValidation(search="scale")
+    logistic = {"taxonomy": taxonomy, "tol": tol, "tuning": tuning, **common}
+    work = sum(n_stored(each) / (1.0 if sp.issparse(each) else _DENSE) for each in parts.values()) * n_classes
     is_deep = taxonomy is not None and taxonomy.height > 1
+    experts: list[tuple[str, Any]] = []
+    views: dict[str, tuple[str, ...]] = {}
+    if counts:
+        experts.append(("naive Bayes", NaiveBayesClassifier(taxonomy=taxonomy, **common)))
+        views["naive Bayes"] = counts
+    if sparse:
+        experts.append(("centroid", CentroidClassifier(taxonomy=taxonomy, **common)))
+        views["centroid"] = sparse
     if is_deep:
-        experts.append(("top-down", TopDownClassifier(taxonomy, tol=tol, **common)))
-    if work <= _JOINT_WORK or not (is_counts and is_deep):
-        experts.append(("softmax", KernelLogisticClassifier(**logistic)))
+        experts.append(("top-down", TopDownClassifier(taxonomy, block_variances=block_variances, tol=tol, **common)))
+    wide = [name for name in dense if len(parts) > 1 and parts[name].shape[1] >= _WIDE]
+    for name in wide:  # embeddings, which tell much by themselves
+        experts.append((f"centroid of {name}", CentroidClassifier(taxonomy=taxonomy, **common)))
+        experts.append((f"softmax of {name}", KernelLogisticClassifier(**logistic)))
+        views |= {f"centroid of {name}": (name,), f"softmax of {name}": (name,)}
+    if work <= _JOINT_WORK or not (counts and is_deep):
+        experts.append(("softmax", KernelLogisticClassifier(kernel, **logistic)))
     if work <= _INDEPENDENT_WORK:
-        experts.append(("independent", KernelLogisticClassifier(loss="independent", **logistic)))
-    if not sp.issparse(X):
+        experts.append(("independent", KernelLogisticClassifier(kernel, loss="independent", **logistic)))
+    if dense and not is_blocks:
         radial = radial_experts(inputs.scaled, n_classes, taxonomy=taxonomy, tol=tol, **common)
         if radial:
             experts.append(("rbf", radial))
-    return experts
+    return Lineup(experts, views if is_blocks else {})
+
+
+def _is_counts(X: Any) -> bool:
+    """Whether nothing is negative."""
+    values = X.data if sp.issparse(X) else X
+    return bool(values.size == 0 or values.min() >= 0)
 
 
 def named_experts(experts: Any) -> list[tuple[str, Any]]:
@@ -119,80 +146,6 @@ def named_experts(experts: Any) -> list[tuple[str, Any]]:
     if not named:
         raise ValueError("experts is empty; a pool needs at least one expert")
     return sorted(named, key=lambda pair: not isinstance(pair[1], (NaiveBayesClassifier, CentroidClassifier)))
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """Checked inputs, and the same with standardized columns for experts that take any sign."""
-
-    raw: Any
-    scaled: Any
-
-    @classmethod
-    def of(cls, X: Any, mean: Floats | None, scale: Floats | None) -> Inputs:
-        if mean is None or scale is None:
-            return cls(X, X)
-        dense = X.toarray() if sp.issparse(X) else X
-        return cls(X, np.ascontiguousarray((dense - mean) / scale, dtype=dense.dtype))
-
-    def given_to(self, estimator: Any) -> Any:
-        return self.raw if get_tags(estimator).input_tags.positive_only else self.scaled
-
-
-@dataclass(frozen=True)
-class Uncertain:
-    """Rows that may be of several classes, for experts that can use them.
-
-    Attributes
-    ----------
-    X : array or CSR matrix
-        Inputs as they come.
-    labels : list of tuple
-        The classes that each row may be of.
-    is_node : array of bool
-        Whether these are all the classes below a node.
-    weights : array or None
-    """
-
-    X: Any
-    labels: list[tuple[Any, ...]]
-    is_node: npt.NDArray[np.bool_]
-    weights: Floats | None
-
-    @classmethod
-    def of(cls, X: Any, targets: Targets, weights: Floats | None) -> Uncertain | None:
-        """The rows that allow several classes but not all, and have a weight; None if there are none."""
-        allowed, tree = targets.allowed, targets.taxonomy
-        if allowed is None:
-            return None
-        sets = [allowed.members[begin:end] for begin, end in pairwise(allowed.begin.tolist())]
-        names = [tuple(targets.in_core_order[members].tolist()) for members in sets]
-        ranges = set() if tree is None else set(zip(tree.leaf_begin.tolist(), tree.leaf_end.tolist(), strict=True))
-        is_node = np.array(
-            [len(each) == each[-1] + 1 - each[0] and (int(each[0]), int(each[-1]) + 1) in ranges for each in sets]
-        )
-        used = np.arange(len(allowed.rows)) if weights is None else np.flatnonzero(weights[allowed.rows] > 0)
-        if len(used) == 0:
-            return None
-        rows, of = allowed.rows[used], allowed.of[used]
-        return cls(X[rows], [names[k] for k in of.tolist()], is_node[of], None if weights is None else weights[rows])
-
-    def added_to(
-        self, estimator: Any, data: tuple[Any, Any, Floats | None], mean: Floats | None, scale: Floats | None
-    ) -> tuple[Any, Any, Floats | None]:
-        """Inputs, labels and weights with those of the rows that the estimator can use."""
-        if isinstance(estimator, TopDownClassifier):
-            rows = np.flatnonzero(self.is_node)
-        elif isinstance(estimator, KernelLogisticClassifier) and estimator.loss == "softmax":
-            rows = np.arange(len(self.labels))
-        else:
-            return data
-        X, y, weights = data
-        more = Inputs.of(self.X[rows], mean, scale).given_to(estimator)
-        X = sp.vstack([X, more], format="csr") if sp.issparse(X) else np.vstack([X, more])
-        if weights is not None and self.weights is not None:
-            weights = np.concatenate([weights, self.weights[rows]])
-        return X, [*y.tolist(), *(self.labels[row] for row in rows.tolist())], weights
 
 
 def fit_expert(estimator: Any, X: Any, y: Any, weights: Floats | None, *, earlier: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from taxolearn.blocks import Blocks
 from taxolearn.tuning.cross_validation import make_folds
 
 __all__ = ["held_out_weights", "pool_folds"]
@@ -77,10 +79,17 @@ def held_out_weights(numbers: Integers, fold_of: Folds) -> Floats:
 def _groups(X: Any, numbers: Integers) -> Integers:
     """A number for each row, the same for equal ones of the same class."""
     seen: dict[tuple[bytes, int], int] = {}
-    if sp.issparse(X):
-        indices, data, ends = X.indices, X.data, X.indptr.tolist()
-        keys = (indices[begin:end].tobytes() + data[begin:end].tobytes() for begin, end in pairwise(ends))
-    else:
-        keys = (row.tobytes() for row in np.ascontiguousarray(X))
+    matrices = X.matrices if isinstance(X, Blocks) else (X,)
+    keys = (b"".join(parts) for parts in zip(*map(_row_bytes, matrices), strict=True))
     rows = zip(keys, numbers.tolist(), strict=True)
     return np.array([seen.setdefault(row, len(seen)) for row in rows], dtype=np.int64)
+
+
+def _row_bytes(X: Any) -> Iterator[bytes]:
+    if not sp.issparse(X):
+        return (row.tobytes() for row in np.ascontiguousarray(X))
+    indices, data = X.indices, X.data
+    return (
+        b"%d:" % (end - begin) + indices[begin:end].tobytes() + data[begin:end].tobytes()
+        for begin, end in pairwise(X.indptr.tolist())
+    )

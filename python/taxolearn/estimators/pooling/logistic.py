@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from scipy.special import log_expit, log_softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from taxolearn.blocks import n_stored
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, tune, with_hyperparameters
-from taxolearn.tuning.cross_validation import CrossValidation, as_tuning, choose_rows
+from taxolearn.tuning.cross_validation import CrossValidation, as_tuning, some_rows
 from taxolearn.tuning.learn import CrossValidationObjective
 from taxolearn.tuning.scale import ScaleResult, search_scale
 from taxolearn.tuning.search import LearningResult
@@ -189,18 +189,11 @@ def _learn(
 
 def _subset(X: Any, y: npt.NDArray[Any], folds: npt.NDArray[np.int32], n_classes: int) -> Integers | None:
     """Rows to choose hyperparameters by; None for all of them."""
-    per_row = (X.nnz if sp.issparse(X) else X.size) / max(1, X.shape[0]) * n_classes
+    per_row = n_stored(X) / max(1, X.shape[0]) * n_classes
     count = max(_LEAST_ROWS, int(_WORK / max(1.0, per_row)))
     if count > _LARGEST_PART * X.shape[0]:
         return None
-    random = np.random.RandomState(0)
-    numbers, counts = np.unique(y, return_inverse=True, return_counts=True)[1:]
-    if count < 3 * len(counts):  # few rows of each class would say little, so some classes have all of theirs
-        order = random.permutation(len(counts))
-        chosen = order[np.cumsum(counts[order]) <= count]
-        rows = np.flatnonzero(np.isin(numbers, chosen))
-    else:
-        rows = np.asarray(choose_rows(y, count, random), dtype=np.intp)
+    rows = some_rows(y, count, np.random.RandomState(0))
     held_out = folds[rows] >= 0
     return rows.astype(np.int64) if held_out.any() and not held_out.all() else None
 

@@ -14,7 +14,8 @@ from sklearn.base import clone
 
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, with_hyperparameters
 from taxolearn.estimators.pooling.choice import mean_loss
-from taxolearn.estimators.pooling.experts import HeldOut, Inputs, OutOfFold, out_of_fold
+from taxolearn.estimators.pooling.experts import HeldOut, OutOfFold, out_of_fold
+from taxolearn.estimators.pooling.inputs import Inputs
 from taxolearn.estimators.pooling.logistic import OutOfTimeError, best_of, score_logistic
 from taxolearn.estimators.pooling.schedule import Schedule
 from taxolearn.estimators.pooling.weights import fit_temperature
@@ -87,7 +88,7 @@ def score_experts(
             first = _SHARE_OF_CHOICE
             estimator = best_of(estimator, inputs.scaled, classes[numbers], weights, deadline=until)
             schedule.advance(first, 0.0, np.inf)
-        X = inputs.given_to(estimator)
+        X = inputs.given_to(name, estimator)
         if isinstance(estimator, KernelLogisticClassifier):
             try:
                 logistic = score_logistic(

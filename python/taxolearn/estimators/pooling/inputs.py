@@ -1,0 +1,149 @@
+"""What the experts of a pool see: inputs as they come or standardized, all blocks or some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils import get_tags
+
+from taxolearn.blocks import Blocks, stack_rows
+from taxolearn.estimators.centroid import CentroidClassifier
+from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
+from taxolearn.estimators.pooling.dense import choose_scaling
+from taxolearn.estimators.top_down import TopDownClassifier
+from taxolearn.targets import Targets
+
+__all__ = ["Inputs", "Scaling", "Uncertain", "Views"]
+
+Floats = npt.NDArray[np.float64]
+Views = Mapping[str, tuple[str, ...]]  # names of the blocks that experts see, by their names; others see all
+_ONE_MATRIX = (NaiveBayesClassifier, CentroidClassifier)  # for which sparse blocks are put side by side
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What is subtracted from the features, and what these are divided by then.
+
+    Attributes
+    ----------
+    mean, scale : array of shape (n_features,) or None
+        None where inputs are sparse. In blocks, 0 and 1 for the features of sparse ones.
+    """
+
+    mean: Floats | None
+    scale: Floats | None
+
+    @classmethod
+    def choose(cls, X: Any, y: npt.NDArray[Any], weights: Floats | None, **arguments: Any) -> Scaling:
+        """The scaling that suits these rows; arguments are those of ``choose_scaling``."""
+        if not isinstance(X, Blocks):
+            return cls(None, None) if sp.issparse(X) else cls(*choose_scaling(X, y, weights, **arguments))
+        mean, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        for _, matrix, columns in X.parts():
+            if not sp.issparse(matrix):
+                mean[columns], scale[columns] = choose_scaling(matrix, y, weights, **arguments)
+        return cls(mean, scale)
+
+    def apply(self, X: Any) -> Any:
+        """The scaled inputs; sparse ones are as they were."""
+        if self.mean is None or self.scale is None:
+            return X
+        if isinstance(X, Blocks):
+            return Blocks(
+                {
+                    name: matrix if sp.issparse(matrix) else _scaled(matrix, self.mean[columns], self.scale[columns])
+                    for name, matrix, columns in X.parts()
+                }
+            )
+        return _scaled(X.toarray() if sp.issparse(X) else X, self.mean, self.scale)
+
+
+def _scaled(X: Any, mean: Floats, scale: Floats) -> Any:
+    return np.ascontiguousarray((X - mean) / scale, dtype=X.dtype)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Checked inputs, the same with standardized columns for experts that take any sign, and who sees which blocks."""
+
+    raw: Any
+    scaled: Any
+    views: Views = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, X: Any, scaling: Scaling, views: Views | None = None) -> Inputs:
+        return cls(X, scaling.apply(X), views or {})
+
+    def given_to(self, name: str, estimator: Any) -> Any:
+        """What the expert of that name sees."""
+        X = self.raw if get_tags(estimator).input_tags.positive_only else self.scaled
+        names = self.views.get(name)
+        if names is None:
+            return X
+        if len(names) == 1:
+            return X[names[0]]
+        if isinstance(estimator, _ONE_MATRIX):
+            return sp.hstack([X[each] for each in names], format="csr")
+        return X.select(names)
+
+
+@dataclass(frozen=True)
+class Uncertain:
+    """Rows that may be of several classes, for experts that can use them.
+
+    Attributes
+    ----------
+    X : array, CSR matrix or Blocks
+        Inputs as they come.
+    labels : list of tuple
+        The classes that each row may be of.
+    is_node : array of bool
+        Whether these are all the classes below a node.
+    weights : array or None
+    """
+
+    X: Any
+    labels: list[tuple[Any, ...]]
+    is_node: npt.NDArray[np.bool_]
+    weights: Floats | None
+
+    @classmethod
+    def of(cls, X: Any, targets: Targets, weights: Floats | None) -> Uncertain | None:
+        """The rows that allow several classes but not all, and have a weight; None if there are none."""
+        allowed, tree = targets.allowed, targets.taxonomy
+        if allowed is None:
+            return None
+        sets = [allowed.members[begin:end] for begin, end in pairwise(allowed.begin.tolist())]
+        names = [tuple(targets.in_core_order[members].tolist()) for members in sets]
+        ranges = set() if tree is None else set(zip(tree.leaf_begin.tolist(), tree.leaf_end.tolist(), strict=True))
+        is_node = np.array(
+            [len(each) == each[-1] + 1 - each[0] and (int(each[0]), int(each[-1]) + 1) in ranges for each in sets]
+        )
+        used = np.arange(len(allowed.rows)) if weights is None else np.flatnonzero(weights[allowed.rows] > 0)
+        if len(used) == 0:
+            return None
+        rows, of = allowed.rows[used], allowed.of[used]
+        return cls(X[rows], [names[k] for k in of.tolist()], is_node[of], None if weights is None else weights[rows])
+
+    def added_to(
+        self, name: str, estimator: Any, data: tuple[Any, Any, Floats | None], scaling: Scaling, views: Views
+    ) -> tuple[Any, Any, Floats | None]:
+        """Inputs, labels and weights with those of the rows that the expert can use."""
+        if isinstance(estimator, TopDownClassifier):
+            rows = np.flatnonzero(self.is_node)
+        elif isinstance(estimator, KernelLogisticClassifier) and estimator.loss == "softmax":
+            rows = np.arange(len(self.labels))
+        else:
+            return data
+        X, y, weights = data
+        X = stack_rows(X, Inputs.of(self.X[rows], scaling, views).given_to(name, estimator))
+        if weights is not None and self.weights is not None:
+            weights = np.concatenate([weights, self.weights[rows]])
+        return X, [*y.tolist(), *(self.labels[row] for row in rows.tolist())], weights
