@@ -120,7 +120,7 @@ class Schema:
 
     Attributes
     ----------
-    text, numeric, categorical, label, embed, embedding_columns : list of str
+    text, numeric, categorical, label, embed, embedding_columns, dates : list of str
         Names of columns; several labels are the levels of a path. Empty for a matrix, which brings its labels along.
     separator : str or None
         Between the levels of a path; None if labels are no paths.
@@ -136,6 +136,7 @@ class Schema:
     n_features: int | None
     embed: list[str] = field(default_factory=list)
     embedding_columns: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
 
     @property
     def is_table(self) -> bool:
@@ -148,7 +149,7 @@ class Schema:
     @property
     def inputs(self) -> list[str]:
         """The columns that a model learns from, each once."""
-        kinds = (self.text, self.numeric, self.categorical, self.embed, self.embedding_columns)
+        kinds = (self.text, self.numeric, self.dates, self.categorical, self.embed, self.embedding_columns)
         return list(dict.fromkeys(name for kind in kinds for name in kind))
 
     def to_json(self) -> dict[str, Any]:
@@ -158,7 +159,7 @@ class Schema:
     def from_report(cls, report: Any, model: str) -> Schema:
         """Take the schema from the report of a model that ``train`` has written."""
         try:
-            found = {"embed": [], "embedding_columns": []} | report["report"]["input"]
+            found = {"embed": [], "embedding_columns": [], "dates": []} | report["report"]["input"]
             if "categorical" not in found:  # files of before: labels of one column were taken as they are
                 separator = found["separator"] if len(found["label"]) > 1 else None
                 found = found | {"categorical": [], "separator": separator}
@@ -181,6 +182,7 @@ class Columns:
 
     text: list[str] = column_option("--text", "column of texts; may be repeated")
     numeric: list[str] = column_option("--numeric", "column of numbers; may be repeated")
+    dates: list[str] = column_option("--date", "column of dates such as 2024-05-31; may be repeated")
     categorical: list[str] = column_option("--categorical", "column of values such as countries; may be repeated")
     label: list[str] = column_option(
         "--label", "column of the classes; repeated, those of the levels of a path, from the top down"
@@ -214,23 +216,27 @@ class Columns:
     def schema(self, kind: str) -> Schema:
         """Where features and labels are in a file of this format."""
         embed, vectors = self.embedding.columns() if any(vars(self.embedding).values()) else ([], [])
-        inputs = [*self.text, *self.numeric, *self.categorical, *embed, *vectors]
+        inputs = [*self.text, *self.numeric, *self.dates, *self.categorical, *embed, *vectors]
         if kind not in TABLES:
             if inputs or self.label:
                 raise CommandError(
-                    f"--text, --numeric, --categorical and --label are for tables; {kind} files say themselves", USAGE
+                    f"--text, --numeric, --date, --categorical and --label are for tables; {kind} files say themselves",
+                    USAGE,
                 )
             return Schema([], [], [], [], None, 0)
         if not self.label:
             raise CommandError("--label is needed: the column with the class, or one for each level", USAGE)
         if not inputs:
-            raise CommandError("give columns to learn from: --text, --numeric, --categorical or --embed COLUMN", USAGE)
+            raise CommandError(
+                "give columns to learn from: --text, --numeric, --date, --categorical or --embed COLUMN", USAGE
+            )
         both = sorted(set(inputs) & set(self.label))
         if both:
             raise CommandError(f"the column {both[0]!r} is both a label and an input", USAGE)
-        text, numeric, categorical = (list(dict.fromkeys(each)) for each in (self.text, self.numeric, self.categorical))
+        kinds = (self.text, self.numeric, self.categorical, self.dates)
+        text, numeric, categorical, dates = (list(dict.fromkeys(each)) for each in kinds)
         separator = LEVELS if len(self.label) > 1 else None
-        return Schema(text, numeric, categorical, self.label, separator, None, embed, vectors)
+        return Schema(text, numeric, categorical, self.label, separator, None, embed, vectors, dates)
 
     def features(self, schema: Schema, n_threads: int | None, output: str) -> TableFeatures:
         """The step that makes a matrix of a table, or blocks."""
@@ -244,6 +250,7 @@ class Columns:
             max_features=self.max_features,
             n_threads=n_threads,
             output=output,
+            dates=schema.dates or None,
             **settings,
         )
 
@@ -443,10 +450,10 @@ def empty_texts(batch: Batch, text: list[str]) -> list[str]:
 
 def check_cells(batch: Batch, schema: Schema, path: str) -> None:
     """Find what cannot be read before learning begins, also in rows that are held out."""
-    columns = schema.numeric or None, schema.categorical or None
-    if any(columns) or schema.embedding_columns:
+    columns = {name: getattr(schema, name) for name in ("numeric", "dates", "categorical", "embedding_columns")}
+    if any(columns.values()):
         with reading(path, batch.lines):
-            TableFeatures(None, *columns, min_df=1, embedding_columns=schema.embedding_columns or None).fit(batch.X)
+            TableFeatures(min_df=1, **columns).fit(batch.X)
 
 
 def tidy_path(label: str, separator: str | None) -> str:

@@ -113,7 +113,11 @@ def _texts(batch: Batch, schema: Schema) -> list[str]:
     """What the rows of a table say, for a reader; nothing for those of a matrix."""
     if not schema.is_table:
         return [""] * len(batch)
-    shown = schema.text or schema.embed or [*schema.numeric, *schema.categorical, *schema.embedding_columns[:3]]
+    shown = (
+        schema.text
+        or schema.embed
+        or [*schema.numeric, *schema.dates, *schema.categorical, *schema.embedding_columns[:3]]
+    )
     rows = zip(*(batch.X[name] for name in shown), strict=True)
     if schema.text or schema.embed:
         return [" · ".join(str(value) for value in row if value) for row in rows]
