@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -10,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import taxolearn
 from taxolearn import Blocks, KernelLogisticClassifier
 from taxolearn.features import TableFeatures
+from taxolearn.files.container import read_container, write_container
 from taxolearn.kernels import Linear
 
 NAMES = ["red apples", "green apples", "red pears", "blue plums"]
@@ -68,6 +71,49 @@ def test_numbers_are_standardized():
     np.testing.assert_allclose(got[:, 1], [0, -2, -5, 2])
 
 
+def test_missing_numbers_have_a_feature_if_fit_has_seen_some():
+    table = {"price": [1.0, None, 4.0, 9.0], "weight": [3.0, 2.0, 1.0, 0.0], "size": ["", "", None, float("nan")]}
+    features = plain(numeric=["price", "weight", "size"]).fit(table)
+    assert features.get_feature_names_out().tolist() == ["price", "weight", "size", "price=missing"]
+    X = features.transform(table)
+    np.testing.assert_array_equal(X[:, 3], [0, 1, 0, 0])
+    np.testing.assert_array_equal(X, plain(numeric=["price", "weight", "size"]).fit_transform(table))
+    expected = StandardScaler().fit_transform([[1.0, 3.0], [np.nan, 2.0], [4.0, 1.0], [9.0, 0.0]])
+    np.testing.assert_allclose(X[:, :2], np.nan_to_num(expected), rtol=1e-6)
+    # Where none was missing, one counts as the mean.
+    assert features.transform({"price": [None], "weight": [None], "size": [None]}).tolist() == [[0, 0, 0, 1]]
+
+
+def test_columns_with_heavy_tails_are_bent():
+    random = np.random.default_rng(0)
+    normal = random.normal(size=3000)
+    table = {
+        "price": np.exp(3 * normal),
+        "count": np.floor(np.exp(2 * normal)),
+        "balance": np.sinh(3 * normal),
+        "error": np.where(np.arange(3000) == 7, 1e20, 0.0),
+        "tiny": np.where(np.arange(3000) == 7, 1e30, 1e-300),
+        "size": normal,
+    }
+    table["price"][:100] = np.nan
+    columns = list(table)
+    features = plain(numeric=columns).fit(table)
+    assert (features.numbers_.width > 0).tolist() == [True, True, True, True, True, False]
+    X = features.transform(table)
+    assert np.isfinite(X).all()
+    for k, name in enumerate(columns[:3]):
+        known = ~np.isnan(table[name])
+        order = np.argsort(table[name][known], kind="stable")
+        assert (np.diff(X[known, k][order]) >= 0).all()
+        assert np.abs(X[:, k]).max() < 6
+        np.testing.assert_allclose(X[known, k].std(), 1.0, rtol=1e-5)
+    # Prices are as good as their logarithms: evenly spread over the orders of magnitude.
+    assert np.corrcoef(X[100:, 0], normal[100:])[0, 1] > 0.99
+    np.testing.assert_allclose(X[:, 5], StandardScaler().fit_transform(normal[:, None])[:, 0], rtol=1e-5, atol=1e-6)
+    # Whatever comes later is finite.
+    assert np.isfinite(features.transform({name: [1e30, -1e30, 0.0] for name in columns})).all()
+
+
 def test_columns_without_numbers_are_zero():
     features = plain(numeric=["n", "price"]).fit({"n": [None, "", float("nan"), None], "price": PRICES})
     np.testing.assert_array_equal(features.transform({"n": [None, 2.0], "price": [4.0, 4.0]})[:, 0], [0, 2])
@@ -83,6 +129,18 @@ def test_categories_have_a_feature_for_each_value():
     np.testing.assert_array_equal(X[:, 1:4], [[0, 0, 1], [0, 1, 0], [0, 0, 1], [1, 0, 0]])
     np.testing.assert_array_equal(X[:, 4:], [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]])
     np.testing.assert_array_equal(features.fit_transform(table), X)
+
+
+def test_rare_and_unknown_categories_share_a_feature():
+    table = {"c": ["a", "b"] * 30 + ["x", "y", ""], "d": ["p", "q", "r"] * 21, "e": ["s"] * 62 + ["alone"]}
+    features = plain(categorical=["c", "d", "e"]).fit(table)
+    names = ["c=a", "c=b", "c=(other)", "d=p", "d=q", "d=r", "e=s"]
+    assert features.get_feature_names_out().tolist() == names
+    assert features.others_ == ["c"]  # a single rare value is too rare for a feature
+    X = features.transform({"c": ["b", "x", "new", None], "d": ["r", "new", "p", "p"], "e": ["s", "alone", "s", "new"]})
+    np.testing.assert_array_equal(X[:, :3], [[0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 1]])
+    np.testing.assert_array_equal(X[:, 3:], [[0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 0, 1], [1, 0, 0, 0]])
+    np.testing.assert_array_equal(features.fit_transform(table), features.transform(table))
 
 
 def test_unknown_and_rare_categories_have_none():
@@ -149,6 +207,38 @@ def test_blocks_have_variances_of_their_own():
     assert model.score(table, y) > 0.9
 
 
+ROW = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from([*NAMES, "", "red"]),
+        "price": st.none() | st.floats(-1e9, 1e9),
+        "more": st.none() | st.sampled_from(["x", "y", "z"]),
+        "day": st.none() | st.datetimes().map(lambda moment: moment.isoformat()),
+    }
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=8), seed=st.integers(0, 99), output=st.sampled_from(["matrix", "blocks"])
+)
+def test_rows_do_not_depend_on_each_other(rows, seed, output):
+    fitted = TableFeatures("name", ["price"], ["more"], dates=["day"], output=output, min_df=1)
+    days = ["2024-05-31T10:00", "", "2023-01-02", "2020-12-31T23:00"]
+    fitted.fit(TABLE | {"price": [1.0, None, 1e9, 2.0], "day": days})
+
+    def transformed(chosen):
+        X = fitted.transform({name: [row[name] for row in chosen] for name in ("name", "price", "more", "day")})
+        return np.hstack([each.toarray() if sparse.issparse(each) else each for each in getattr(X, "matrices", [X])])
+
+    X = transformed(rows)
+    assert X.shape == (len(rows), len(fitted.get_feature_names_out()))
+    assert np.isfinite(X).all()
+    for k, row in enumerate(rows):
+        np.testing.assert_array_equal(transformed([row])[0], X[k])
+    order = np.random.default_rng(seed).permutation(len(rows))
+    np.testing.assert_array_equal(transformed([rows[k] for k in order]), X[order])
+
+
 def test_data_frames():
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
@@ -185,6 +275,13 @@ def test_missing_texts_are_empty():
         ({"categorical": ["c"]}, {"c": [["a"]]}, "row 0 of c is a list"),
         ({"categorical": ["c"]}, {"c": [f"v{k}" for k in range(60)]}, "no value of 'c' occurs in 2 rows"),
         ({"text": "t", "numeric": ["n"]}, {"t": ["a", "b"], "n": [1.0]}, "different lengths"),
+        (
+            {"dates": ["day"]},
+            {"day": ["2024-05-31", "31.05.2024"]},
+            "row 1 of day is '31.05.2024', expected a date such",
+        ),
+        ({"dates": ["day", "on"]}, {"day": ["2024-05-31"], "on": []}, "the column 'on' has 0 rows, 'day' has 1"),
+        ({"dates": ["day"], "numeric": ["n"]}, {"day": ["2024-05-31"], "n": [1.0, 2.0]}, "different lengths"),
         ({"output": "frame"}, NAMES, "output is 'frame', expected one of 'matrix', 'blocks'"),
     ],
 )
@@ -202,14 +299,51 @@ def test_errors(options, table, message):
         {"categorical": ["more", "weight"]},
         {"text": "name", "numeric": ["price"], "categorical": ["more"]},
         {"text": "name", "numeric": ["price"], "categorical": ["more"], "output": "blocks"},
+        {"numeric": ["some"], "dates": ["day", "on"], "categorical": ["more"], "output": "blocks"},
+        {"numeric": ["some", "far"], "dates": ["on"], "categorical": ["rare"], "min_df": 2},
+        {"dates": ["on"]},
+        {"sequences": "name", "letters": (2, 3)},
+        {"text": "more", "sequences": ["name"], "numeric": ["price"], "output": "blocks"},
     ],
 )
 def test_in_model_files(options, tmp_path):
-    table = TABLE if options else NAMES
+    days = ["2024-05-31T10:00", "", "2023-01-02", "2020-12-31T23:00"]
+    more = {"day": days, "on": days[::-1], "some": [1.0, None, 2.0, 5.0], "rare": ["a", "a", "b", "c"]}
+    table = TABLE | more if options else NAMES
+    if "min_df" in options:
+        table = {name: 50 * column for name, column in table.items()}
+        table |= {"far": [10.0**k for k in range(200)[::-1] if k < 20] + 180 * [0.5]}
+        table["rare"][:4] = ["v", "w", "x", "y"]
     model = make_pipeline(TableFeatures(**options), KernelLogisticClassifier(Linear(), tuning=None))
-    model.fit(table, ["a", "b", "a", "c"])
+    model.fit(table, ["a", "b", "a", "c"] * (50 if "min_df" in options else 1))
     taxolearn.save(model, tmp_path / "m.taxo", dtype="float64")
     loaded = taxolearn.load(tmp_path / "m.taxo")
     np.testing.assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
     assert loaded[0].get_params() == model[0].get_params()
     assert loaded[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
+
+
+def wrong_cycles(fitted):
+    fitted["dates"]["cycles"]["mapping"][0][1]["list"].append("moon")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda fitted: fitted.update(width={"list": []}), "its scale of numbers is wrong"),
+        (lambda fitted: fitted["dates"].update(scale=fitted["width"]), "its scale of numbers is wrong"),
+        (wrong_cycles, "its dates are wrong"),
+        (lambda fitted: fitted.update(others={"list": ["price"]}), "its categories are wrong"),
+        (lambda fitted: fitted["vectorizers"].pop(), "its sequences are wrong"),
+    ],
+)
+def test_wrong_model_files(spoil, message, tmp_path):
+    table = TABLE | {"day": ["2024-05-31", "2023-01-02", "", "2020-12-31"]}
+    options = {"numeric": ["weight"], "dates": ["day"], "categorical": ["more"], "sequences": "name"}
+    model = make_pipeline(TableFeatures(**options), KernelLogisticClassifier(Linear(), tuning=None))
+    taxolearn.save(model.fit(table, ["a", "b", "a", "c"]), tmp_path / "m.taxo")
+    container = read_container(tmp_path / "m.taxo")
+    spoil(container.content["steps"][0][1]["fitted"])
+    write_container(tmp_path / "wrong.taxo", container.content, dict(container.arrays))
+    with pytest.raises(ValueError, match=message):
+        taxolearn.load(tmp_path / "wrong.taxo")

@@ -484,6 +484,62 @@ def test_categorical_columns(train, tmp_path, capsys):
     assert "both a label and an input" in err
 
 
+def dated_rows(count=200):
+    """Skis are sold in winter, and swimsuits in summer; some rows have no date."""
+    generator = np.random.default_rng(0)
+    rows = []
+    for k in range(count):
+        day = np.datetime64("2020-01-01") + int(generator.integers(1500))
+        label = "swimsuit" if 4 <= day.item().month <= 9 else "ski"
+        rows.append({"sold": str(day) if k % 10 else "", "label": label})
+    return rows
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_of_dates(train, tmp_path, capsys, ending):
+    rows, data, model = dated_rows(), tmp_path / f"t.{ending}", tmp_path / "m.taxo"
+    if ending == "csv":
+        write_table(data, rows)
+    else:
+        pandas = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        pandas.DataFrame(rows).assign(sold=lambda table: pandas.to_datetime(table["sold"])).to_parquet(data)
+    code, figures, _ = train(data, "--date", "sold", "--model", "softmax", text=None)
+    assert (code, figures["features"]) == (0, 10)
+    loaded = taxolearn.load(model)
+    names = loaded[0].get_feature_names_out().tolist()
+    assert names[:4] == ["sold", "sold=missing", "sold sin(year)", "sold cos(year)"]
+    assert loaded.predict({"sold": ["2031-01-15", "2031-07-15T12:00:00+02:00"]}).tolist() == ["ski", "swimsuit"]
+    assert main(["evaluate", str(model), str(data), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["accuracy"] > 0.85
+    assert main(["inspect", str(model), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["report"]["input"]["dates"] == ["sold"]
+    assert main(["inspect", str(model)]) == 0
+    assert "columns, dates" in capsys.readouterr().out
+    assert main(["report", str(model), str(data), "-o", str(tmp_path / "r.html")]) == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "sold=missing" in page  # why rows are where they do not belong
+    assert "sold 2020-" in page
+
+
+def test_errors_about_dates(train, tmp_path, capsys):
+    rows = dated_rows()
+    assert train(rows, "--date", "sold", "--variance", 1, text=None)[0] == 0
+    other = write_table(tmp_path / "other.csv", [{"bought": "2024-05-31", "label": "ski"}])
+    for command in ("predict", "evaluate"):
+        capsys.readouterr()
+        assert main([command, str(tmp_path / "m.taxo"), str(other)]) == 3
+        assert "there is no column 'sold'" in capsys.readouterr().err
+    wrong = write_table(tmp_path / "other.csv", [{"sold": "", "label": "ski"}, {"sold": "31.05.2024", "label": "ski"}])
+    assert main(["evaluate", str(tmp_path / "m.taxo"), str(wrong)]) == 3
+    assert "other.csv, line 3, column 'sold': the value is '31.05.2024', expected a date" in capsys.readouterr().err
+    rows[150]["sold"] = "5/31/2024"
+    code, _, err = train(rows, "--date", "sold", text=None)
+    assert code == 3
+    assert "t.csv, line 152, column 'sold': the value is '5/31/2024', expected a date such as 2024-05-31" in err
+    assert "--date columns" in train(dated_rows(), "--date", "sold", "--model", "naive-bayes", text=None)[2]
+
+
 def test_rare_categories_of_rows_held_out(train, tmp_path):
     """A value that is frequent enough only with the rows held out does not change the columns of the last fit."""
     rows = make_rows(120)

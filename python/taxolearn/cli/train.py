@@ -217,8 +217,8 @@ def run(options: TrainOptions) -> None:
     check_output(options.output, path, options.tree.taxonomy or "")
     schema = options.columns.schema(options.data.kind)
     model = _chosen_model(options.classifier, schema.has_embeddings)
-    if model == "naive-bayes" and (schema.numeric or schema.has_embeddings):
-        what = "--numeric columns" if schema.numeric else "embeddings"
+    if model == "naive-bayes" and (schema.numeric or schema.dates or schema.has_embeddings):
+        what = "--numeric columns" if schema.numeric else "--date columns" if schema.dates else "embeddings"
         raise CommandError(f"--model naive-bayes counts words, so it takes no {what}; choose another --model", USAGE)
     with page.stage(f"Reading {path}"):
         everything = read_whole(options.data, schema, allow_unlabelled=True)

@@ -1,8 +1,7 @@
-"""Features of tables: texts by words, characters and embeddings, numbers on a common scale, categories one by one."""
+"""Features of tables: of texts, sequences, numbers, dates and categories, and embeddings."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,11 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.blocks import Blocks
+from taxolearn.features.cells import CellError, Dates, as_dates, as_numbers
 from taxolearn.features.embeddings import SentenceEmbeddings
+from taxolearn.features.scales import NumberScale, cycle_features, cycle_names, cycles_of
+from taxolearn.features.sequences import usual_lengths, without_blanks
 from taxolearn.features.term_weights import WORD, TermWeights
 from taxolearn.validation import check_choice, check_threads
 
@@ -24,44 +25,32 @@ __all__ = ["CellError", "TableFeatures"]
 
 _SHORT = 300  # characters on average, up to which characters are looked at
 _MANY = 50  # rows from which on a term must occur twice
-_LARGEST = 1e30  # of a number
-_LONGEST_SHOWN = 60  # characters of a value in a message
-_DENSE = 200  # columns of numbers and categories up to which a table without texts becomes a dense array
-
-
-class CellError(ValueError):
-    """A value in a table that cannot be used.
-
-    Parameters
-    ----------
-    row : int
-        Counted from 0.
-    column : str
-        Its name.
-    problem : str
-        What it is, and what was expected.
-    """
-
-    def __init__(self, row: int, column: str, problem: str) -> None:
-        super().__init__(f"TableFeatures: row {row} of {column} {problem}")
-        self.row, self.column, self.problem = row, column, problem
+_DENSE = 200  # columns of numbers, dates and categories up to which a table without texts becomes a dense array
 
 
 class TableFeatures(TransformerMixin, BaseEstimator):
-    """Features of texts, numbers, categories and embeddings in a table.
+    """Features of texts, sequences, numbers, dates, categories and embeddings in a table.
 
     Texts become tf-idf weights of words and, where they are short, of sequences of characters, by scikit-learn's
-    ``TfidfVectorizer`` with sublinear term frequencies; each kind has length 1 in every row. The mean of
-    numbers is subtracted before they are divided by their standard deviation; a missing one counts as the mean. Every
-    value of a category has a feature that is 1 in its rows; so has "missing", if that occurs in ``fit``. A value that
-    ``fit`` has not seen has none.
+    ``TfidfVectorizer`` with sublinear term frequencies; each kind has length 1 in every row. Texts can also be embedded
+    by a sentence model, or the table may have columns with embeddings. DNA, proteins and codes, texts without blanks,
+    become weights of their words of some letters.
 
-    Texts can also be embedded by a sentence model, or the table may have columns with embeddings.
+    The mean of numbers is subtracted before they are divided by their standard deviation. A missing one counts as the
+    mean; if some are missing in ``fit``, a feature that is 1 where they are says so. Columns with heavy tails (a
+    kurtosis above 50), such as prices from cents to millions, are put on a logarithmic scale first, by arsinh.
 
-    With texts the result is a CSR matrix. Numbers alone, or with categories that have few values, are a dense array.
-    ``output="blocks"`` keeps the kinds apart, so that a classifier can give each a variance of its own: "words" and
-    "characters" (sparse), "numbers" (dense), "categories" (sparse), "embedding" and "embedding_columns" (dense), those
-    that there are.
+    Dates become numbers, and sines and cosines of one and two turns in the year, the week and the day, as far as the
+    dates of ``fit`` differ in these: a column without times has no day. The clock counts as written, in whatever zone.
+
+    Every value of a category has a feature that is 1 in its rows; so has "missing", if that occurs in ``fit``. Rare
+    values share one, if together they are not rare themselves, which unknown values then have as well. Else both have
+    none.
+
+    With texts or sequences the result is a CSR matrix. Numbers and dates alone, or with categories that have few
+    values, are a dense array. ``output="blocks"`` keeps the kinds apart, so that a classifier can give each a variance
+    of its own: "words", "characters" and "sequences" (sparse), "numbers" and "dates" (dense), "categories" (sparse),
+    "embedding" and "embedding_columns" (dense), those that there are.
 
     Parameters
     ----------
@@ -79,8 +68,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         Shortest and longest sequences of characters within words; None for none. "auto" takes (3, 5) for texts of up to
         300 characters on average, else None.
     min_df : int or "auto", default="auto"
-        In how many rows a sequence, or a value of a category, must occur; "auto" means 2, or 1 if there are fewer than
-        50 rows.
+        In how many rows a sequence, or a value of a category, must occur not to be rare; "auto" means 2, or 1 if there
+        are fewer than 50 rows.
     max_features : int, optional
         How many sequences of each kind to keep, the most frequent first.
     n_threads : int, optional
@@ -94,15 +83,29 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     embedding_columns : sequence of str, optional
         Columns with the numbers of an embedding. They are divided by one number, so that rows have about length 1; a
         missing one counts as 0.
+    dates : sequence of str, optional
+        Columns with dates: texts in ISO 8601 such as 2024-05-31 or 2024-05-31T14:30:00+02:00, ``datetime``, ``date`` or
+        ``datetime64``.
+    sequences : str or sequence of str, optional
+        Columns with sequences of letters, such as DNA or proteins; blanks, and upper and lower case, do not matter.
+    letters : pair of int or "auto", default="auto"
+        Shortest and longest words of letters in sequences. "auto" takes one length: the longest of which there are up
+        to 200,000 words of letters that are equally frequent. That is 8 for DNA and 4 for proteins.
 
     Attributes
     ----------
     vectorizers_ : dict of TfidfVectorizer
-        By kind: "words" and "characters".
-    mean_, scale_ : ndarray
-        Mean and standard deviation of the numbers.
+        By kind: "words", "characters" and "sequences".
+    numbers_ : NumberScale or None
+        How numbers become features.
+    dates_ : NumberScale or None
+        The same for the seconds of dates.
+    cycles_ : dict of str to list of str
+        Cycles by column of dates: "year", "week", "day".
     categories_ : dict of str to list of str
         Values of the categories by column, sorted; "" is a missing one.
+    others_ : list of str
+        Columns of categories in which rare and unknown values have a feature.
     embedder_ : SentenceEmbeddings or None
         The fitted sentence model.
     embedding_scale_ : float
@@ -138,6 +141,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         embed: str | Sequence[str] | None = None,
         embedding_model: Any = None,
         embedding_columns: Sequence[str] | None = None,
+        dates: Sequence[str] | None = None,
+        sequences: str | Sequence[str] | None = None,
+        letters: tuple[int, int] | str = "auto",
     ) -> None:
         self.text = text
         self.numeric = numeric
@@ -151,6 +157,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.embed = embed
         self.embedding_model = embedding_model
         self.embedding_columns = embedding_columns
+        self.dates = dates
+        self.sequences = sequences
+        self.letters = letters
 
     def fit(self, X: Any, y: Any = None) -> TableFeatures:
         """Learn the vocabulary and the scale.
@@ -167,33 +176,38 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
         """Learn from a table, and return its features."""
         check_choice("TableFeatures: output", self.output, ("matrix", "blocks"))
-        texts = self._texts(X)
+        texts, sequences = self._texts(X), self._sequences(X)
         numbers = self._numbers(X)
+        dates = self._dates(X)
         categories = self._categories(X)
         embedded = self._texts_to_embed(X, texts)
         vectors = self._vectors(X)
-        given = [part for part in (texts, numbers, *categories.values(), embedded, vectors) if part is not None]
+        clocks = [each.clock for each in dates.values()]
+        columns = (texts, sequences, numbers, *clocks, *categories.values(), embedded, vectors)
+        given = [part for part in columns if part is not None]
         if not given:
             raise ValueError(
-                "TableFeatures: name the columns with texts, numbers or categories, by text, numeric or categorical, "
-                "or those with embeddings"
+                "TableFeatures: name the columns with texts, sequences, numbers, dates or categories, by text, "
+                "sequences, numeric, dates or categorical, or those with embeddings"
             )
         if len(given[0]) == 0:
             raise ValueError("TableFeatures: the table has no rows to learn from")
-        self.vectorizers_ = self._make_vectorizers(texts) if texts is not None else {}
+        self.vectorizers_ = self._make_vectorizers(texts, sequences)
         self.__dict__.pop("_weights", None)
-        try:
-            parts = {kind: vectorizer.fit_transform(texts) for kind, vectorizer in self.vectorizers_.items()}
-        except ValueError as error:
-            raise ValueError(f"TableFeatures: the texts cannot be learned from: {error}") from None
-        if numbers is not None:
-            # As StandardScaler does it, but for columns that have no number at all.
-            known = ~np.isnan(numbers)
-            scaler = StandardScaler().fit(np.where(known.any(axis=0), numbers, 0.0))
-            self.mean_, self.scale_ = scaler.mean_, scaler.scale_
-            parts["numbers"] = self._scaled(numbers)
+        parts = {}
+        for kind, vectorizer in self.vectorizers_.items():
+            what, read = ("sequences", sequences) if kind == "sequences" else ("texts", texts)
+            try:
+                parts[kind] = vectorizer.fit_transform(read)
+            except ValueError as error:
+                raise ValueError(f"TableFeatures: the {what} cannot be learned from: {error}") from None
+        self.numbers_ = None if numbers is None else NumberScale.of(numbers)
+        self.dates_ = NumberScale.of(_seconds(dates)) if dates else None
+        self.cycles_ = {name: cycles_of(column) for name, column in dates.items()}
+        parts |= self._scaled(numbers, dates)
         least = self._least(len(given[0]))
         self.categories_ = {name: _frequent(values, least) for name, values in categories.items()}
+        self.others_ = [name for name, values in categories.items() if self._has_others(values, name, least)]
         parts |= self._indicators(categories)
         self.embedder_ = None
         if embedded is not None:
@@ -215,29 +229,39 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         """Compute the features of a table."""
         check_is_fitted(self, "vectorizers_")
         parts = {}
-        has_texts = self.vectorizers_ or (self.embedder_ is not None and self.embed is None)
-        texts = self._texts(X) if has_texts else None
+        has_texts = set(self.vectorizers_) - {"sequences"} or (self.embedder_ is not None and self.embed is None)
+        texts, sequences = self._texts(X) if has_texts else None, self._sequences(X)
         if self.vectorizers_:
             threads = check_threads(self.n_threads)
-            parts = {kind: weights.transform(texts or [], threads) for kind, weights in self._term_weights().items()}
-        if self.numeric:
-            parts["numbers"] = self._scaled(self._numbers(X))
+            for kind, weights in self._term_weights().items():
+                parts[kind] = weights.transform((sequences if kind == "sequences" else texts) or [], threads)
+        parts |= self._scaled(self._numbers(X), self._dates(X))
         parts |= self._indicators(self._categories(X))
         embedded = None if self.embedder_ is None else self._texts_to_embed(X, texts)
         return self._joined(parts | self._embeddings(embedded, self._vectors(X)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Name the features: words, sequences of characters in quotes, columns of numbers, ``column=value``.
+        """Name the features.
 
-        Those of a sentence model are ``embedding0`` and so on.
+        They are words, sequences of characters in quotes, and ``sequence 'acgtacgt'``; columns of numbers and then
+        ``column=missing``; the same of dates, and then ``column sin(year)``, ``column cos(2 year)`` and the like;
+        ``column=value``, where rare and unknown values are the last of their column, ``column=(other)``; ``embedding0``
+        and so on of a sentence model.
         """
         check_is_fitted(self, "vectorizers_")
         names: list[str] = []
         for kind, vectorizer in self.vectorizers_.items():
             terms = vectorizer.get_feature_names_out().tolist()
-            names += terms if kind == "words" else [f"'{term}'" for term in terms]
-        names += self.numeric or ()
-        names += [f"{name}={value}" for name, values in self.categories_.items() for value in values]
+            before = "sequence " if kind == "sequences" else ""
+            names += terms if kind == "words" else [f"{before}'{term}'" for term in terms]
+        if self.numbers_ is not None:
+            names += self.numbers_.names(self.numeric or ())
+        if self.dates_ is not None:
+            names += self.dates_.names(list(self.cycles_))
+        names += [each for name, cycles in self.cycles_.items() for each in cycle_names(name, cycles)]
+        for name, values in self.categories_.items():
+            names += [f"{name}={value}" for value in values]
+            names += [f"{name}=(other)"] if name in self.others_ else []
         if self.embedder_ is not None:
             names += self.embedder_.get_feature_names_out().tolist()
         names += self.embedding_columns or ()
@@ -253,27 +277,36 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_weights"}
 
-    def _make_vectorizers(self, texts: list[str]) -> dict[str, TfidfVectorizer]:
+    def _make_vectorizers(self, texts: list[str] | None, sequences: list[str] | None) -> dict[str, TfidfVectorizer]:
+        lengths = {} if texts is None else self._lengths_in_texts(texts)
+        if sequences is not None:
+            lengths["sequences"] = usual_lengths(sequences) if self.letters == "auto" else self.letters
+            if self.letters is None or isinstance(lengths["sequences"], str):
+                raise ValueError(f'TableFeatures: letters must be a pair or "auto", got {self.letters!r}')
+        common = {
+            "min_df": self._least(len(texts or sequences or ())),
+            "max_features": self.max_features,
+            "sublinear_tf": True,
+            "dtype": np.float32,
+        }
+        out = {}
+        for kind, pair in lengths.items():
+            unit = {"token_pattern": WORD} if kind == "words" else {"analyzer": "char_wb"}
+            out[kind] = TfidfVectorizer(ngram_range=tuple(pair), **unit, **common)
+        return out
+
+    def _lengths_in_texts(self, texts: list[str]) -> dict[str, Any]:
+        """Shortest and longest sequences of words and of characters, as far as these are wanted."""
         is_short = sum(map(len, texts)) <= _SHORT * len(texts)
         words, characters = self.words, self.characters
         if words == "auto":
             words = (1, 2) if is_short else (1, 1)
         if characters == "auto":
             characters = (3, 5) if is_short else None
-        for name, value in (("words", words), ("characters", characters)):
-            if isinstance(value, str):
-                raise ValueError(f'TableFeatures: {name} must be a pair, None or "auto", got {value!r}')
-        common = {
-            "min_df": self._least(len(texts)),
-            "max_features": self.max_features,
-            "sublinear_tf": True,
-            "dtype": np.float32,
-        }
-        out = {}
-        if words is not None:
-            out["words"] = TfidfVectorizer(ngram_range=tuple(words), token_pattern=WORD, **common)
-        if characters is not None:
-            out["characters"] = TfidfVectorizer(analyzer="char_wb", ngram_range=tuple(characters), **common)
+        out = {name: pair for name, pair in (("words", words), ("characters", characters)) if pair is not None}
+        for name, pair in out.items():
+            if isinstance(pair, str):
+                raise ValueError(f'TableFeatures: {name} must be a pair, None or "auto", got {pair!r}')
         if not out and (self.embedding_model is None or self.embed is not None):
             raise ValueError("TableFeatures: words and characters are both None, so texts would have no features")
         return out
@@ -281,12 +314,22 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def _texts(self, X: Any) -> list[str] | None:
         """The text of every row; None if there is none."""
         if self.text is None:
-            if self.numeric or self.categorical or self.embed or self.embedding_columns:
+            others = (self.sequences, self.numeric, self.dates, self.categorical, self.embed, self.embedding_columns)
+            if any(others):
                 return None
             if isinstance(X, Mapping) or hasattr(X, "columns"):
                 return None
             return [_as_text(value, "the input", k) for k, value in enumerate(_listed(X))]
         return _read_texts(X, self.text)
+
+    def _sequences(self, X: Any) -> list[str] | None:
+        """The sequences of every row; None if there are none."""
+        if not self.sequences:
+            return None
+        names = [self.sequences] if isinstance(self.sequences, str) else list(self.sequences)
+        columns = [_read_texts(X, name) for name in names]
+        _check_lengths(names, columns)
+        return without_blanks(columns)
 
     def _texts_to_embed(self, X: Any, texts: list[str] | None) -> list[str] | None:
         """The texts for the sentence model, where there is one: those of ``text``, unless others are named."""
@@ -304,7 +347,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         """Embeddings that are in the table."""
         if not self.embedding_columns:
             return None
-        columns = [_as_numbers(_column(X, name), name) for name in self.embedding_columns]
+        columns = [as_numbers(_column(X, name), name) for name in self.embedding_columns]
         _check_lengths(self.embedding_columns, columns)
         return np.nan_to_num(np.column_stack(columns).astype(np.float32))
 
@@ -321,15 +364,28 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def _numbers(self, X: Any) -> NDArray[np.float64] | None:
         if not self.numeric:
             return None
-        columns = [_as_numbers(_column(X, name), name) for name in self.numeric]
+        columns = [as_numbers(_column(X, name), name) for name in self.numeric]
         _check_lengths(self.numeric, columns)
         return np.column_stack(columns)
 
-    def _scaled(self, numbers: NDArray[np.float64] | None) -> Any:
-        if numbers is None or numbers.shape[1] != len(self.mean_):
-            raise ValueError("TableFeatures: other numeric columns than in fit")
-        values = (numbers - self.mean_) / self.scale_
-        return np.where(np.isnan(values), 0.0, values).astype(np.float32)
+    def _dates(self, X: Any) -> dict[str, Dates]:
+        columns = {name: as_dates(_column(X, name), name) for name in self.dates or ()}
+        _check_lengths(list(columns), [column.clock for column in columns.values()])
+        return columns
+
+    def _scaled(self, numbers: NDArray[np.float64] | None, dates: Mapping[str, Dates]) -> dict[str, Any]:
+        """The parts "numbers" and "dates", if there are any."""
+        parts = {}
+        if numbers is not None:
+            if self.numbers_ is None or numbers.shape[1] != len(self.numbers_.mean):
+                raise ValueError("TableFeatures: other numeric columns than in fit")
+            parts["numbers"] = self.numbers_.features(numbers)
+        if dates:
+            if self.dates_ is None or list(dates) != list(self.cycles_):
+                raise ValueError("TableFeatures: other columns of dates than in fit")
+            cycles = [cycle_features(dates[name], cycles) for name, cycles in self.cycles_.items()]
+            parts["dates"] = np.hstack([self.dates_.features(_seconds(dates)), *cycles])
+        return parts
 
     def _least(self, rows: int) -> Any:
         """In how many rows something must occur."""
@@ -340,6 +396,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         _check_lengths(list(columns), list(columns.values()))
         return columns
 
+    def _has_others(self, values: list[str], name: str, least: Any) -> bool:
+        """Whether rare values get a feature: not if there are hardly any, nor if there are no others."""
+        known = set(self.categories_[name])
+        return bool(known) and sum(value not in known for value in values) >= max(least, 1)
+
     def _indicators(self, columns: Mapping[str, list[str]]) -> dict[str, Any]:
         """The part "categories", if there are any: a 1 in the place of each row's value of each column."""
         if not columns:
@@ -347,10 +408,13 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         out = []
         for name, values in columns.items():
             place = {value: k for k, value in enumerate(self.categories_[name])}
-            found = [(row, place[value]) for row, value in enumerate(values) if value in place]
-            rows, places = np.array(found, dtype=np.int64).reshape(-1, 2).T
+            width, other = len(place), -1
+            if name in self.others_:
+                width, other = width + 1, width
+            places = np.array([place.get(value, other) for value in values], dtype=np.int64)
+            rows = np.flatnonzero(places >= 0)
             ones = np.ones(len(rows), dtype=np.float32)
-            out.append(sp.csr_matrix((ones, (rows, places)), shape=(len(values), len(place))))
+            out.append(sp.csr_matrix((ones, (rows, places[rows])), shape=(len(values), width)))
         return {"categories": sp.hstack(out, format="csr") if len(out) > 1 else out[0]}
 
     def _joined(self, parts: dict[str, Any]) -> Any:
@@ -377,6 +441,10 @@ def _read_texts(X: Any, columns: str | Sequence[str]) -> list[str]:
     return texts[0] if len(texts) == 1 else ["\n".join(row) for row in zip(*texts, strict=True)]
 
 
+def _seconds(dates: Mapping[str, Dates]) -> NDArray[np.float64]:
+    return np.column_stack([column.seconds for column in dates.values()])
+
+
 def _check_lengths(names: Sequence[str], columns: Sequence[Any]) -> None:
     for name, column in zip(names, columns, strict=True):
         if len(column) != len(columns[0]):
@@ -388,7 +456,8 @@ def _check_lengths(names: Sequence[str], columns: Sequence[Any]) -> None:
 def _listed(column: Any) -> list[Any]:
     if isinstance(column, (str, bytes)):
         raise TypeError("TableFeatures: expected a list of texts, got a single one; put it in a list")
-    return list(column.tolist() if isinstance(column, np.ndarray) else column)
+    # As a list, some dates of NumPy would be plain numbers.
+    return list(column.tolist() if isinstance(column, np.ndarray) and column.dtype.kind != "M" else column)
 
 
 def _column(X: Any, name: str) -> list[Any]:
@@ -423,33 +492,3 @@ def _as_categories(column: list[Any], name: str) -> list[str]:
 def _frequent(values: list[str], least: Any) -> list[str]:
     """The values that occur so often, sorted."""
     return sorted(value for value, count in Counter(values).items() if count >= least)
-
-
-def _as_numbers(column: list[Any], name: str) -> NDArray[np.float64]:
-    """The column as numbers; what is missing is NaN."""
-    if all(type(value) is float for value in column):
-        numbers = np.array(column, dtype=np.float64)
-        if not (np.abs(numbers) > _LARGEST).any():
-            return numbers
-    out = np.empty(len(column))
-    for row, value in enumerate(column):
-        if value is None or (isinstance(value, str) and not value.strip()):
-            out[row] = np.nan
-            continue
-        try:
-            out[row] = float(value)
-        except (TypeError, ValueError):
-            hint = "write it with a point" if _has_decimal_comma(value) else "leave it empty if unknown"
-            raise CellError(row, name, f"is {_shown(value)}, expected a number; {hint}") from None
-        if abs(out[row]) > _LARGEST:
-            raise CellError(row, name, f"is {_shown(value)}, expected a number up to {_LARGEST:g}")
-    return out
-
-
-def _has_decimal_comma(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]+,[0-9]+\s*", value) is not None
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

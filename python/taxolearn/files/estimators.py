@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, class_functions, set_class_functions
 from taxolearn.features.embeddings import SentenceEmbeddings
+from taxolearn.features.scales import CYCLES, NumberScale
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.embeddings import pack_embeddings, unpack_embeddings
@@ -364,9 +365,10 @@ class _Table:
     def pack(self, transformer: TableFeatures, packer: Packer) -> Any:
         return {
             "vectorizers": [[kind, pack_transformer(each, packer)] for kind, each in transformer.vectorizers_.items()],
-            "mean": packer.value(getattr(transformer, "mean_", None)),
-            "scale": packer.value(getattr(transformer, "scale_", None)),
+            **_pack_scale(transformer.numbers_, packer),
+            "dates": _pack_scale(transformer.dates_, packer) | {"cycles": packer.value(transformer.cycles_)},
             "categories": packer.value(transformer.categories_),
+            "others": packer.value(transformer.others_),
             "embedder": None if transformer.embedder_ is None else pack_embeddings(transformer.embedder_, packer),
             "embedding_scale": packer.value(transformer.embedding_scale_),
         }
@@ -374,32 +376,64 @@ class _Table:
     def unpack(self, transformer: TableFeatures, entry: Any, unpacker: Unpacker) -> None:
         vectorizers = [(kind, unpack_transformer(each, unpacker)) for kind, each in expect(entry["vectorizers"], list)]
         for kind, vectorizer in vectorizers:
-            if kind not in ("words", "characters") or type(vectorizer) is not text.TfidfVectorizer:
+            if kind not in ("words", "characters", "sequences") or type(vectorizer) is not text.TfidfVectorizer:
                 raise ContentError("its features are wrong")
         if transformer.output not in ("matrix", "blocks"):
             raise ContentError("its features have an unknown output")
         transformer.vectorizers_ = dict(vectorizers)
-        numbers = len(transformer.numeric or ())
-        if numbers:
-            mean, scale = (unpacker.value(entry[name]) for name in ("mean", "scale"))
-            if mean.shape != (numbers,) or scale.shape != (numbers,) or not (scale > 0).all():
-                raise ContentError("its scale of numbers is wrong")
-            transformer.mean_, transformer.scale_ = mean, scale
+        if bool(transformer.sequences) != ("sequences" in transformer.vectorizers_):
+            raise ContentError("its sequences are wrong")
+        dates = expect(entry.get("dates", {"cycles": {"mapping": []}}), dict)  # files of before have none
+        cycles = expect(unpacker.value(dates["cycles"]), dict)
+        if list(cycles) != list(dict.fromkeys(transformer.dates or ())) or not all(map(_are_cycles, cycles.values())):
+            raise ContentError("its dates are wrong")
+        transformer.cycles_ = cycles
+        transformer.numbers_ = _unpack_scale(entry, len(transformer.numeric or ()), unpacker)
+        transformer.dates_ = _unpack_scale(dates, len(cycles), unpacker)
         categories = expect(unpacker.value(entry["categories"]), dict) if "categories" in entry else {}
         is_right = list(categories) == list(dict.fromkeys(transformer.categorical or ()))
         for values in categories.values():
             is_right &= all(isinstance(value, str) for value in values) and len(set(values)) == len(values)
-        if not is_right:
+        others = expect(unpacker.value(entry["others"]), list) if "others" in entry else []
+        if not is_right or not all(categories.get(name) for name in others):
             raise ContentError("its categories are wrong")
-        transformer.categories_ = categories
+        transformer.categories_, transformer.others_ = categories, others
         transformer.embedder_, transformer.embedding_scale_ = None, expect(entry.get("embedding_scale", 1.0), float)
         if entry.get("embedder") is not None:  # files of before have none
             transformer.embedding_model = transformer.embedder_ = unpack_embeddings(entry["embedder"], unpacker)
         if (transformer.embed and transformer.embedder_ is None) or not transformer.embedding_scale_ > 0:
             raise ContentError("its embeddings are wrong")
         has_vectors = transformer.embedder_ is not None or bool(transformer.embedding_columns)
-        if not vectorizers and not numbers and not any(categories.values()) and not has_vectors:
+        has_numbers = transformer.numbers_ is not None or transformer.dates_ is not None
+        if not vectorizers and not has_numbers and not any(categories.values()) and not has_vectors:
             raise ContentError("it has no features")
+
+
+_SCALE = tuple(each.name for each in fields(NumberScale))
+
+
+def _pack_scale(scale: NumberScale | None, packer: Packer) -> dict[str, Any]:
+    arrays = {} if scale is None else {name: getattr(scale, name) for name in _SCALE}
+    return {name: packer.value(array.astype(np.float64)) for name, array in arrays.items()}
+
+
+def _unpack_scale(entry: Any, columns: int, unpacker: Unpacker) -> NumberScale | None:
+    """The scale of so many columns; in files of before, they are taken as they are, and missing ones do not show."""
+    if columns == 0:
+        return None
+    given = {name: unpacker.value(entry[name]) for name in _SCALE if name in ("mean", "scale") or name in entry}
+    arrays = dict.fromkeys(_SCALE, np.zeros(columns)) | given
+    is_right = all(isinstance(array, np.ndarray) and array.shape == (columns,) for array in arrays.values())
+    if is_right:
+        is_right = all(np.isfinite(array).all() for array in arrays.values())
+        is_right &= bool((arrays["scale"] > 0).all() and (arrays["width"] >= 0).all())
+    if not is_right:
+        raise ContentError("its scale of numbers is wrong")
+    return NumberScale(**arrays | {"has_missing": arrays["has_missing"] > 0})
+
+
+def _are_cycles(cycles: Any) -> bool:
+    return isinstance(cycles, list) and len(set(cycles)) == len(cycles) and set(cycles) <= set(CYCLES)
 
 
 _KINDS: tuple[_Scaler | _Vectorizer | _Table, ...] = (
