@@ -77,8 +77,8 @@ def test_the_pool_is_the_mixture_of_what_its_experts_say_about_their_blocks(pool
     model, X, _ = pool
     scaled = Blocks(
         {
-            name: matrix if sp.issparse(matrix) else (matrix - model.mean_[columns]) / model.scale_[columns]
-            for name, matrix, columns in X.parts()
+            name: matrix if sp.issparse(matrix) else (matrix - model.mean_[name]) / model.scale_[name]
+            for name, matrix in X.items()
         }
     )
     u = np.zeros((len(X), 4))
@@ -129,6 +129,15 @@ def test_refit_is_the_same_model_on_the_same_rows(pool):
     np.testing.assert_allclose(again.predict_proba(X), expected, atol=1e-9)
 
 
+def test_refit_takes_other_words_but_no_other_numbers(pool):
+    _, X, y = pool
+    model = PoolClassifier(taxonomy=TREE).fit(X, y)
+    fewer = Blocks(dict(X.items()) | {"words": X["words"][:, :50]})
+    assert model.refit(fewer, y).predict_proba(fewer).shape == (len(y), 4)
+    with pytest.raises(ValueError, match=r"X\['noise'\] has 39 features, expected the 40 that fit has seen"):
+        model.refit(Blocks(dict(X.items()) | {"noise": X["noise"][:, 1:]}), y)
+
+
 def test_rows_at_inner_nodes_are_used():
     X, y = evidence(300)
     labels = y.astype(object)
@@ -154,8 +163,7 @@ def test_listed_experts_see_all_blocks_and_reasons_come_from_changes():
 
     (block, feature), value = step.contributions[0]
     matrix = usual[block].tolil() if sp.issparse(usual[block]) else usual[block]
-    first = {name: columns.start for name, _, columns in X.parts()}[block]
-    matrix[0, feature] = 0.0 if sp.issparse(usual[block]) else model.mean_[first + feature]
+    matrix[0, feature] = 0.0 if sp.issparse(usual[block]) else model.mean_[block][feature]
     changed = Blocks({name: matrix if name == block else each for name, each in usual.items()})
     assert value == pytest.approx(odds(log_odds) - odds(model.decision_function(changed)[0]), abs=1e-9)
     assert sum(step.blocks.values()) == pytest.approx(sum(part for _, part in step.contributions) + step.rest)

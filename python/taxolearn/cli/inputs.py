@@ -154,6 +154,12 @@ class Schema:
         features = (self.text, self.sequences, self.numeric, self.dates, self.categorical)
         return list(dict.fromkeys(name for kind in (*features, self.embed, self.embedding_columns) for name in kind))
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the columns are evidence of several kinds, which count differently."""
+        others = bool(self.numeric or self.dates or self.categorical)
+        return self.has_embeddings or bool(self.text) + bool(self.sequences) + others > 1
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

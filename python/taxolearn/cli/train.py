@@ -48,7 +48,7 @@ from taxolearn.cli.main import (
     whole_number,
     writing,
 )
-from taxolearn.estimators.explain import block_shares
+from taxolearn.estimators.pool import contributions
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.save_and_load import DTYPES
 from taxolearn.kernels.argument import kernel_names, start_kernel
@@ -98,8 +98,8 @@ class ModelOptions:
         "--model",
         choices=_MODELS,
         group=_MODEL,
-        help="a pool of several classifiers, or one of them (default: pool; softmax, if there are embeddings or an "
-        "option is given that only softmax and independent take)",
+        help="a pool of several classifiers, or one of them (default: pool; softmax, if an option is given that only "
+        "softmax and independent take)",
     )
     kernel: str | None = option(
         "--kernel",
@@ -190,12 +190,12 @@ _TAKEN_BY = {
 }
 
 
-def _chosen_model(options: ModelOptions, has_embeddings: bool) -> str:
+def _chosen_model(options: ModelOptions) -> str:
     """The model that is meant; an error for options that it does not take."""
     given = [name for name in _TAKEN_BY if getattr(options, name) is not None]
     model = options.model
     if model is None:
-        is_logistic = has_embeddings or any(_TAKEN_BY[name] == _LOGISTIC for name in given)
+        is_logistic = any(_TAKEN_BY[name] == _LOGISTIC for name in given)
         model = _LOGISTIC[0] if is_logistic else _MODELS[0]
     for name in given:
         takers = _TAKEN_BY[name]
@@ -216,7 +216,7 @@ def run(options: TrainOptions) -> None:
     path = options.data.path
     check_output(options.output, path, options.tree.taxonomy or "")
     schema = options.columns.schema(options.data.kind)
-    model = _chosen_model(options.classifier, schema.has_embeddings)
+    model = _chosen_model(options.classifier)
     if model == "naive-bayes" and (schema.numeric or schema.dates or schema.has_embeddings):
         what = "--numeric columns" if schema.numeric else "--date columns" if schema.dates else "embeddings"
         raise CommandError(f"--model naive-bayes counts words, so it takes no {what}; choose another --model", USAGE)
@@ -354,18 +354,18 @@ class _Training:
 
     def _note_shares(self, X: Any) -> None:
         """How much each kind of features contributes, on some of the rows, where they are apart and linear."""
-        if isinstance(X, Blocks) and hasattr(self._classifier, "coef_"):
-            shares = block_shares(X[:: len(X) // _LEAST_ROWS + 1], self._classifier.coef_)
-            self.shares = {name: round(value, 4) for name, value in shares.items()}
+        if isinstance(X, Blocks):
+            shares = contributions(self._classifier, X[:: len(X) // _LEAST_ROWS + 1])
+            self.shares = {name: round(value, 4) for name, value in shares.items()} or None
 
     def _transformed(self, batch: Batch) -> Any:
         options = self._options
         begin = time.perf_counter()
         X = batch.X
         if self._schema.is_table:
-            # Kinds of features have variances of their own where there are embeddings among them.
-            is_apart = self._model in _LOGISTIC and self._schema.has_embeddings
-            output = "blocks" if is_apart and options.classifier.variance is None else "matrix"
+            # Kinds of features have variances of their own, if these are learned.
+            is_apart = self._schema.is_mixed and self._model not in _SIMPLE and options.classifier.variance is None
+            output = "blocks" if is_apart else "matrix"
             self._features = options.columns.features(self._schema, options.classifier.threads, output)
             with self._stage_of_features(), reading(options.data.path, batch.lines):
                 X = self._features.fit_transform(X)

@@ -13,14 +13,14 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import _num_features, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.blocks import Blocks
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.block_variances import learn_block_variances
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.class_sums import class_numbers
-from taxolearn.estimators.explain import NodeExplanation, explain_by_change, names_in_blocks
+from taxolearn.estimators.explain import NodeExplanation, block_shares, explain_by_change, names_in_blocks
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pooling.choice import drop_light, fit_weights, is_clearly_better, mean_loss
@@ -41,13 +41,13 @@ from taxolearn.estimators.pooling.inputs import Inputs, Scaling, Uncertain
 from taxolearn.estimators.pooling.schedule import Schedule
 from taxolearn.estimators.pooling.scoring import Scored, score_experts
 from taxolearn.estimators.pooling.weights import PoolResult
-from taxolearn.estimators.top_down import TopDownClassifier
+from taxolearn.estimators.top_down import TopDownClassifier, node_weights
 from taxolearn.progress import Stages, stage_progress
 from taxolearn.targets import Targets, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_inputs, check_number, check_threads
 
-__all__ = ["PoolClassifier", "PoolRow", "PoolTable", "linear_expert"]
+__all__ = ["PoolClassifier", "PoolRow", "PoolTable", "contributions", "linear_expert"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -156,8 +156,9 @@ class PoolClassifier(TaxonomyClassifier):
         Experts for which the time limit left no time.
     cv_log_loss_ : float
         Mean log loss of the pool on the rows that its weights were fitted to; NaN if none could be held out.
-    mean_, scale_ : ndarray of shape (n_features,) or None
-        By which dense inputs are standardized for experts that take any sign; None for sparse inputs.
+    mean_, scale_ : ndarray of shape (n_features,), dict of these or None
+        By which dense inputs are standardized for experts that take any sign; None for sparse inputs. For ``Blocks``,
+        by the names of those that are dense.
     block_variances_ : dict of float or None
         For ``Blocks``, the variance of each that the experts of "auto" begin with.
     views_ : dict of tuple of str
@@ -315,8 +316,7 @@ class PoolClassifier(TaxonomyClassifier):
         self
         """
         check_is_fitted(self)
-        if self.mean_ is not None and _num_features(X) != len(self.mean_):  # before anything is changed
-            raise ValueError(f"X has {_num_features(X)} features, expected the {len(self.mean_)} that fit has seen")
+        Scaling(self.mean_, self.scale_).check(X)  # before anything is changed
         rows = self._read(X, y, sample_weight)
         self.classes_, self.taxonomy_ = rows.targets.classes, rows.targets.taxonomy
         inputs = self._inputs(rows.X)
@@ -477,7 +477,7 @@ class PoolClassifier(TaxonomyClassifier):
             explained = explain_by_change(
                 X,
                 lambda rows: self._output(rows, "predictor"),
-                self.mean_,
+                Scaling(self.mean_, self.scale_).usual(X),
                 self.classes_,
                 self.taxonomy_,
                 node,
@@ -505,3 +505,19 @@ def linear_expert(model: PoolClassifier) -> str | None:
         if isinstance(expert, TaxonomyClassifier) and (hasattr(expert, "coef_") or isinstance(expert, kinds))
     ]
     return max(linear, key=lambda name: (name not in model.views_, model.weights_[name]), default=None)
+
+
+def contributions(model: Any, X: Blocks) -> dict[str, float]:
+    """How much each block contributes to the answers, by ``block_shares``; of a pool, to those of its linear expert.
+
+    Empty if there is no linear model of all blocks.
+    """
+    if isinstance(model, PoolClassifier):
+        name = linear_expert(model)
+        if name is None or name in model.views_:
+            return {}
+        expert = model.experts_[name]
+        model, X = expert, model._inputs(check_inputs(model, X, reset=False)).given_to(name, expert)
+    if isinstance(model, TopDownClassifier):
+        return block_shares(X, node_weights(model).weights.T)
+    return block_shares(X, model.coef_) if hasattr(model, "coef_") else {}

@@ -1,4 +1,4 @@
-"""Features of tables: words, characters, sequences, numbers, dates, categories and embeddings; and blocks of scikit-learn's."""
+"""Features of tables: words, sequences, numbers, dates, categories, embeddings; and blocks of scikit-learn's parts."""
 
 from taxolearn.features.block_union import BlockUnion, as_blocks
 from taxolearn.features.embeddings import SentenceEmbeddings

@@ -130,8 +130,8 @@ def pack_pool(
         "floor": float(model._floor),
         "prior_share": float(model._prior_share),
         "log_prior": packer.array("log_prior", model._log_prior),
-        "mean": None if model.mean_ is None else packer.array("mean", model.mean_),
-        "scale": None if model.scale_ is None else packer.array("scale", model.scale_),
+        "mean": _pack_scaling("mean", model.mean_, packer),
+        "scale": _pack_scaling("scale", model.scale_, packer),
         "result": packer.value(asdict(model.pool_result_)),
         "table": [packer.value(asdict(row)) for row in model.table_],
         "skipped": list(model.skipped_),
@@ -147,7 +147,7 @@ def unpack_pool(
     """The classifier, ready to predict; ``unpack_model`` makes its experts."""
     model = PoolClassifier()
     unpack_common(model, entry, unpacker, version)
-    n_classes, n_features = len(model.classes_), model.n_features_in_
+    n_classes = len(model.classes_)
     model.experts_ = {
         expect(name, str): unpack_model(expect(expert, dict), unpacker, version)
         for name, expert in expect(entry["experts"], list)
@@ -158,9 +158,7 @@ def unpack_pool(
     model._floor = _positive(entry["floor"])
     model._prior_share = _positive(entry["prior_share"])
     model._log_prior = _finite(unpacker.array(entry["log_prior"], n_classes))
-    model.mean_, model.scale_ = (
-        None if entry[name] is None else _finite(unpacker.array(entry[name], n_features)) for name in ("mean", "scale")
-    )
+    model.mean_, model.scale_ = (_unpack_scaling(entry[name], model, unpacker) for name in ("mean", "scale"))
     model.pool_result_ = PoolResult(**expect(unpacker.value(entry["result"]), dict))
     model.table_ = PoolTable(PoolRow(**expect(unpacker.value(row), dict)) for row in expect(entry["table"], list))
     model.skipped_ = [expect(name, str) for name in expect(entry.get("skipped", []), list)]
@@ -187,6 +185,25 @@ def describe_pool(entry: Any, unpacker: Unpacker, version: int) -> dict[str, Any
     }
 
 
+def _pack_scaling(name: str, value: Any, packer: Packer) -> Any:
+    """An array, or one for each of some blocks."""
+    if isinstance(value, dict):
+        return {"blocks": [[block, packer.array(f"{name} of {block}", each)] for block, each in value.items()]}
+    return None if value is None else packer.array(name, value)
+
+
+def _unpack_scaling(entry: Any, model: PoolClassifier, unpacker: Unpacker) -> Any:
+    if entry is None:
+        return None
+    counts = getattr(model, "blocks_in_", None)
+    if counts is None:
+        return _finite(unpacker.array(entry, model.n_features_in_))
+    blocks = expect(entry["blocks"], list)
+    if not {name for name, _ in blocks} <= set(counts):
+        raise ContentError("it has scales of blocks that there are not")
+    return {name: _finite(unpacker.array(each, counts[name])) for name, each in blocks}
+
+
 def _without_nan(value: Any) -> Any:
     """None for a number that nobody knows, so that JSON can hold it."""
     return None if isinstance(value, float) and np.isnan(value) else value
@@ -197,6 +214,12 @@ def _numbers(entry: Any, unpacker: Unpacker) -> dict[str, float]:
     if not all(type(name) is str and type(value) is float and 0 <= value < np.inf for name, value in values.items()):
         raise ContentError("it has weights or temperatures of experts that are wrong")
     return values
+
+
+def _is_scaling(mean: Any, scale: Any) -> bool:
+    if isinstance(mean, dict):
+        return isinstance(scale, dict) and set(mean) == set(scale) and all((each > 0).all() for each in scale.values())
+    return (mean is None) == (scale is None) and (scale is None or bool((scale > 0).all()))
 
 
 def _features_seen(model: PoolClassifier, expert: str) -> int:
@@ -215,8 +238,7 @@ def _check_pool(model: PoolClassifier) -> None:
         and set(model.temperatures_) == names == set(model._uniform_shares)
         and all(value > 0 for value in model.temperatures_.values())
         and all(value < 1 for value in model._uniform_shares.values())
-        and (model.mean_ is None) == (model.scale_ is None)
-        and (model.scale_ is None or bool((model.scale_ > 0).all()))
+        and _is_scaling(model.mean_, model.scale_)
         and model._floor * len(model.classes_) <= 1
         and model._prior_share < 1
         and all(

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import get_tags
+from sklearn.utils.validation import _num_features
 
 from taxolearn.blocks import Blocks, stack_rows
 from taxolearn.estimators.centroid import CentroidClassifier
@@ -33,40 +34,63 @@ class Scaling:
 
     Attributes
     ----------
-    mean, scale : array of shape (n_features,) or None
-        None where inputs are sparse. In blocks, 0 and 1 for the features of sparse ones.
+    mean, scale : array of shape (n_features,), dict of these or None
+        None where inputs are sparse. For blocks, by the names of those that are dense.
     """
 
-    mean: Floats | None
-    scale: Floats | None
+    mean: Any
+    scale: Any
 
     @classmethod
     def choose(cls, X: Any, y: npt.NDArray[Any], weights: Floats | None, **arguments: Any) -> Scaling:
         """The scaling that suits these rows; arguments are those of ``choose_scaling``."""
-        if not isinstance(X, Blocks):
-            return cls(None, None) if sp.issparse(X) else cls(*choose_scaling(X, y, weights, **arguments))
-        mean, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        for _, matrix, columns in X.parts():
-            if not sp.issparse(matrix):
-                mean[columns], scale[columns] = choose_scaling(matrix, y, weights, **arguments)
-        return cls(mean, scale)
+        if isinstance(X, Blocks):
+            chosen = {
+                name: choose_scaling(matrix, y, weights, **arguments)
+                for name, matrix in X.items()
+                if not sp.issparse(matrix)
+            }
+            return cls(
+                {name: each[0] for name, each in chosen.items()}, {name: each[1] for name, each in chosen.items()}
+            )
+        return cls(None, None) if sp.issparse(X) else cls(*choose_scaling(X, y, weights, **arguments))
 
     def apply(self, X: Any) -> Any:
         """The scaled inputs; sparse ones are as they were."""
-        if self.mean is None or self.scale is None:
+        if self.mean is None:
             return X
         if isinstance(X, Blocks):
-            return Blocks(
-                {
-                    name: matrix if sp.issparse(matrix) else _scaled(matrix, self.mean[columns], self.scale[columns])
-                    for name, matrix, columns in X.parts()
-                }
-            )
-        return _scaled(X.toarray() if sp.issparse(X) else X, self.mean, self.scale)
+            scaled = {name: _scaled(X[name], self.mean[name], self.scale[name]) for name in self.mean}
+            return Blocks({name: scaled.get(name, matrix) for name, matrix in X.items()})
+        return _scaled(X, self.mean, self.scale)
+
+    def usual(self, X: Any) -> Floats | None:
+        """The means of all features, zeros for those of sparse blocks; None where inputs are sparse."""
+        if not isinstance(X, Blocks):
+            mean: Floats | None = self.mean
+            return mean
+        return np.concatenate([self.mean.get(name, np.zeros(count)) for name, count in X.n_features.items()])
+
+    def check(self, X: Any) -> None:
+        """Raise an error unless the features that are scaled have the number that ``fit`` has seen."""
+        if self.mean is None:
+            return
+        if not isinstance(X, Blocks):
+            _check_features("X has", _num_features(X), self.mean)
+            return
+        for name, mean in self.mean.items():
+            if name in X.names:  # else a better error comes later
+                _check_features(f"X[{name!r}] has", X[name].shape[1], mean)
+
+
+def _check_features(what: str, count: int, mean: Floats) -> None:
+    if count != len(mean):
+        raise ValueError(f"{what} {count} features, expected the {len(mean)} that fit has seen")
 
 
 def _scaled(X: Any, mean: Floats, scale: Floats) -> Any:
-    return np.ascontiguousarray((X - mean) / scale, dtype=X.dtype)
+    dense = X.toarray() if sp.issparse(X) else X
+    return np.ascontiguousarray((dense - mean) / scale, dtype=dense.dtype)
 
 
 @dataclass(frozen=True)
