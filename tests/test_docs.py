@@ -200,7 +200,7 @@ def test_the_page_of_uncertain_labels_runs(capsys):
 
 
 def test_the_page_of_blocks_runs(capsys):
-    assert run_page("blocks.md") == 7
+    assert run_page("blocks.md") == 8
     together, apart, kernel, *_ = capsys.readouterr().out.splitlines()
     said = re.search(r"falls from ([\d.]+) \(one matrix\) to ([\d.]+)", read_page("blocks.md")).groups()
     losses = [float(line.split()[-1]) for line in (together, apart)]
