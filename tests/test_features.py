@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import taxolearn
 from taxolearn import Blocks, KernelLogisticClassifier
 from taxolearn.features import TableFeatures
+from taxolearn.files.container import read_container, write_container
 from taxolearn.kernels import Linear
 
 NAMES = ["red apples", "green apples", "red pears", "blue plums"]
@@ -301,6 +302,8 @@ def test_errors(options, table, message):
         {"numeric": ["some"], "dates": ["day", "on"], "categorical": ["more"], "output": "blocks"},
         {"numeric": ["some", "far"], "dates": ["on"], "categorical": ["rare"], "min_df": 2},
         {"dates": ["on"]},
+        {"sequences": "name", "letters": (2, 3)},
+        {"text": "more", "sequences": ["name"], "numeric": ["price"], "output": "blocks"},
     ],
 )
 def test_in_model_files(options, tmp_path):
@@ -318,3 +321,29 @@ def test_in_model_files(options, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
     assert loaded[0].get_params() == model[0].get_params()
     assert loaded[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
+
+
+def wrong_cycles(fitted):
+    fitted["dates"]["cycles"]["mapping"][0][1]["list"].append("moon")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda fitted: fitted.update(width={"list": []}), "its scale of numbers is wrong"),
+        (lambda fitted: fitted["dates"].update(scale=fitted["width"]), "its scale of numbers is wrong"),
+        (wrong_cycles, "its dates are wrong"),
+        (lambda fitted: fitted.update(others={"list": ["price"]}), "its categories are wrong"),
+        (lambda fitted: fitted["vectorizers"].pop(), "its sequences are wrong"),
+    ],
+)
+def test_wrong_model_files(spoil, message, tmp_path):
+    table = TABLE | {"day": ["2024-05-31", "2023-01-02", "", "2020-12-31"]}
+    options = {"numeric": ["weight"], "dates": ["day"], "categorical": ["more"], "sequences": "name"}
+    model = make_pipeline(TableFeatures(**options), KernelLogisticClassifier(Linear(), tuning=None))
+    taxolearn.save(model.fit(table, ["a", "b", "a", "c"]), tmp_path / "m.taxo")
+    container = read_container(tmp_path / "m.taxo")
+    spoil(container.content["steps"][0][1]["fitted"])
+    write_container(tmp_path / "wrong.taxo", container.content, dict(container.arrays))
+    with pytest.raises(ValueError, match=message):
+        taxolearn.load(tmp_path / "wrong.taxo")

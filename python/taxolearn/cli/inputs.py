@@ -60,6 +60,7 @@ LEVELS = "\x1f"  # between the levels of several columns, until a separator is c
 _GROUP = "data file"
 _TEXTS = "features of texts"
 _USUAL = TableFeatures()
+_LATER_KINDS = ("embed", "embedding_columns", "dates", "sequences")  # of columns, which files of before do not have
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 
 
@@ -120,7 +121,7 @@ class Schema:
 
     Attributes
     ----------
-    text, numeric, categorical, label, embed, embedding_columns, dates : list of str
+    text, numeric, categorical, label, embed, embedding_columns, dates, sequences : list of str
         Names of columns; several labels are the levels of a path. Empty for a matrix, which brings its labels along.
     separator : str or None
         Between the levels of a path; None if labels are no paths.
@@ -137,6 +138,7 @@ class Schema:
     embed: list[str] = field(default_factory=list)
     embedding_columns: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
+    sequences: list[str] = field(default_factory=list)
 
     @property
     def is_table(self) -> bool:
@@ -149,8 +151,8 @@ class Schema:
     @property
     def inputs(self) -> list[str]:
         """The columns that a model learns from, each once."""
-        kinds = (self.text, self.numeric, self.dates, self.categorical, self.embed, self.embedding_columns)
-        return list(dict.fromkeys(name for kind in kinds for name in kind))
+        features = (self.text, self.sequences, self.numeric, self.dates, self.categorical)
+        return list(dict.fromkeys(name for kind in (*features, self.embed, self.embedding_columns) for name in kind))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -159,7 +161,7 @@ class Schema:
     def from_report(cls, report: Any, model: str) -> Schema:
         """Take the schema from the report of a model that ``train`` has written."""
         try:
-            found = {"embed": [], "embedding_columns": [], "dates": []} | report["report"]["input"]
+            found = {name: [] for name in _LATER_KINDS} | report["report"]["input"]
             if "categorical" not in found:  # files of before: labels of one column were taken as they are
                 separator = found["separator"] if len(found["label"]) > 1 else None
                 found = found | {"categorical": [], "separator": separator}
@@ -182,6 +184,7 @@ class Columns:
 
     text: list[str] = column_option("--text", "column of texts; may be repeated")
     numeric: list[str] = column_option("--numeric", "column of numbers; may be repeated")
+    sequences: list[str] = column_option("--sequence", "column of DNA, proteins or codes; may be repeated")
     dates: list[str] = column_option("--date", "column of dates such as 2024-05-31; may be repeated")
     categorical: list[str] = column_option("--categorical", "column of values such as countries; may be repeated")
     label: list[str] = column_option(
@@ -210,17 +213,27 @@ class Columns:
         type=positive,
         metavar="N",
         group=_TEXTS,
-        help="keep the N most frequent sequences of words, and of characters (default: all)",
+        help="keep the N most frequent sequences of words, of characters, and of letters (default: all)",
+    )
+    letters: tuple[int, int] | str = option(
+        "--letters",
+        type=lengths,
+        default=_USUAL.letters,
+        metavar="A-B",
+        group=_TEXTS,
+        help="count words of A to B letters in sequences (default: one length, 8 for DNA, 4 for proteins)",
     )
 
     def schema(self, kind: str) -> Schema:
         """Where features and labels are in a file of this format."""
         embed, vectors = self.embedding.columns() if any(vars(self.embedding).values()) else ([], [])
-        inputs = [*self.text, *self.numeric, *self.dates, *self.categorical, *embed, *vectors]
+        kinds = (self.text, self.numeric, self.categorical, self.dates, self.sequences)
+        inputs = [*(name for kind in kinds for name in kind), *embed, *vectors]
         if kind not in TABLES:
             if inputs or self.label:
                 raise CommandError(
-                    f"--text, --numeric, --date, --categorical and --label are for tables; {kind} files say themselves",
+                    f"--text, --numeric, --categorical, --label and other columns are for tables; {kind} files say "
+                    "themselves",
                     USAGE,
                 )
             return Schema([], [], [], [], None, 0)
@@ -228,15 +241,15 @@ class Columns:
             raise CommandError("--label is needed: the column with the class, or one for each level", USAGE)
         if not inputs:
             raise CommandError(
-                "give columns to learn from: --text, --numeric, --date, --categorical or --embed COLUMN", USAGE
+                "give columns to learn from: --text, --sequence, --numeric, --date, --categorical or --embed COLUMN",
+                USAGE,
             )
         both = sorted(set(inputs) & set(self.label))
         if both:
             raise CommandError(f"the column {both[0]!r} is both a label and an input", USAGE)
-        kinds = (self.text, self.numeric, self.categorical, self.dates)
-        text, numeric, categorical, dates = (list(dict.fromkeys(each)) for each in kinds)
+        text, numeric, categorical, dates, sequences = (list(dict.fromkeys(kind)) for kind in kinds)
         separator = LEVELS if len(self.label) > 1 else None
-        return Schema(text, numeric, categorical, self.label, separator, None, embed, vectors, dates)
+        return Schema(text, numeric, categorical, self.label, separator, None, embed, vectors, dates, sequences)
 
     def features(self, schema: Schema, n_threads: int | None, output: str) -> TableFeatures:
         """The step that makes a matrix of a table, or blocks."""
@@ -251,6 +264,8 @@ class Columns:
             n_threads=n_threads,
             output=output,
             dates=schema.dates or None,
+            sequences=schema.sequences or None,
+            letters=self.letters,
             **settings,
         )
 

@@ -47,7 +47,7 @@ def run(options: InspectOptions) -> None:
         ("steps", ", ".join(report["steps"]) or "-"),
         *(
             (f"columns, {name}", ", ".join(schema.get(name, [])))
-            for name in ("text", "numeric", "dates", "categorical", "embed", "label")
+            for name in ("text", "sequences", "numeric", "dates", "categorical", "embed", "label")
             if schema.get(name)
         ),
         *((_name(name, value), _shown(value)) for name, value in training.items() if name not in _SHOWN),

@@ -113,13 +113,10 @@ def _texts(batch: Batch, schema: Schema) -> list[str]:
     """What the rows of a table say, for a reader; nothing for those of a matrix."""
     if not schema.is_table:
         return [""] * len(batch)
-    shown = (
-        schema.text
-        or schema.embed
-        or [*schema.numeric, *schema.dates, *schema.categorical, *schema.embedding_columns[:3]]
-    )
+    texts = schema.text or schema.embed or schema.sequences
+    shown = texts or [*schema.numeric, *schema.dates, *schema.categorical, *schema.embedding_columns[:3]]
     rows = zip(*(batch.X[name] for name in shown), strict=True)
-    if schema.text or schema.embed:
+    if texts:
         return [" · ".join(str(value) for value in row if value) for row in rows]
     return [", ".join(f"{name} {value}" for name, value in zip(shown, row, strict=True)) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Features of tables: words, characters, numbers and embeddings; and features of scikit-learn in blocks."""
+"""Features of tables, of texts, sequences, numbers, dates, categories and embeddings; and blocks of scikit-learn's."""
 
 from taxolearn.features.block_union import BlockUnion, as_blocks
 from taxolearn.features.embeddings import SentenceEmbeddings

@@ -17,6 +17,7 @@ from taxolearn.blocks import Blocks
 from taxolearn.features.cells import CellError, Dates, as_dates, as_numbers
 from taxolearn.features.embeddings import SentenceEmbeddings
 from taxolearn.features.scales import NumberScale, cycle_features, cycle_names, cycles_of
+from taxolearn.features.sequences import usual_lengths, without_blanks
 from taxolearn.features.term_weights import WORD, TermWeights
 from taxolearn.validation import check_choice, check_threads
 
@@ -28,11 +29,12 @@ _DENSE = 200  # columns of numbers, dates and categories up to which a table wit
 
 
 class TableFeatures(TransformerMixin, BaseEstimator):
-    """Features of texts, numbers, dates, categories and embeddings in a table.
+    """Features of texts, sequences, numbers, dates, categories and embeddings in a table.
 
     Texts become tf-idf weights of words and, where they are short, of sequences of characters, by scikit-learn's
     ``TfidfVectorizer`` with sublinear term frequencies; each kind has length 1 in every row. Texts can also be embedded
-    by a sentence model, or the table may have columns with embeddings.
+    by a sentence model, or the table may have columns with embeddings. DNA, proteins and codes, texts without blanks,
+    become weights of their words of some letters.
 
     The mean of numbers is subtracted before they are divided by their standard deviation. A missing one counts as the
     mean; if some are missing in ``fit``, a feature that is 1 where they are says so. Columns with heavy tails (a
@@ -45,10 +47,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     values share one, if together they are not rare themselves, which unknown values then have as well. Else both have
     none.
 
-    With texts the result is a CSR matrix. Numbers and dates alone, or with categories that have few values, are a dense
-    array. ``output="blocks"`` keeps the kinds apart, so that a classifier can give each a variance of its own: "words"
-    and "characters" (sparse), "numbers" and "dates" (dense), "categories" (sparse), "embedding" and
-    "embedding_columns" (dense), those that there are.
+    With texts or sequences the result is a CSR matrix. Numbers and dates alone, or with categories that have few
+    values, are a dense array. ``output="blocks"`` keeps the kinds apart, so that a classifier can give each a variance
+    of its own: "words", "characters" and "sequences" (sparse), "numbers" and "dates" (dense), "categories" (sparse),
+    "embedding" and "embedding_columns" (dense), those that there are.
 
     Parameters
     ----------
@@ -84,11 +86,16 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     dates : sequence of str, optional
         Columns with dates: texts in ISO 8601 such as 2024-05-31 or 2024-05-31T14:30:00+02:00, ``datetime``, ``date`` or
         ``datetime64``.
+    sequences : str or sequence of str, optional
+        Columns with sequences of letters, such as DNA or proteins; blanks, and upper and lower case, do not matter.
+    letters : pair of int or "auto", default="auto"
+        Shortest and longest words of letters in sequences. "auto" takes one length: the longest of which there are up
+        to 200,000 words of letters that are equally frequent. That is 8 for DNA and 4 for proteins.
 
     Attributes
     ----------
     vectorizers_ : dict of TfidfVectorizer
-        By kind: "words" and "characters".
+        By kind: "words", "characters" and "sequences".
     numbers_ : NumberScale or None
         How numbers become features.
     dates_ : NumberScale or None
@@ -135,6 +142,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         embedding_model: Any = None,
         embedding_columns: Sequence[str] | None = None,
         dates: Sequence[str] | None = None,
+        sequences: str | Sequence[str] | None = None,
+        letters: tuple[int, int] | str = "auto",
     ) -> None:
         self.text = text
         self.numeric = numeric
@@ -149,6 +158,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.embedding_model = embedding_model
         self.embedding_columns = embedding_columns
         self.dates = dates
+        self.sequences = sequences
+        self.letters = letters
 
     def fit(self, X: Any, y: Any = None) -> TableFeatures:
         """Learn the vocabulary and the scale.
@@ -165,28 +176,31 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
         """Learn from a table, and return its features."""
         check_choice("TableFeatures: output", self.output, ("matrix", "blocks"))
-        texts = self._texts(X)
+        texts, sequences = self._texts(X), self._sequences(X)
         numbers = self._numbers(X)
         dates = self._dates(X)
         categories = self._categories(X)
         embedded = self._texts_to_embed(X, texts)
         vectors = self._vectors(X)
         clocks = [each.clock for each in dates.values()]
-        columns = (texts, numbers, *clocks, *categories.values(), embedded, vectors)
+        columns = (texts, sequences, numbers, *clocks, *categories.values(), embedded, vectors)
         given = [part for part in columns if part is not None]
         if not given:
             raise ValueError(
-                "TableFeatures: name the columns with texts, numbers, dates or categories, by text, numeric, dates or "
-                "categorical, or those with embeddings"
+                "TableFeatures: name the columns with texts, sequences, numbers, dates or categories, by text, "
+                "sequences, numeric, dates or categorical, or those with embeddings"
             )
         if len(given[0]) == 0:
             raise ValueError("TableFeatures: the table has no rows to learn from")
-        self.vectorizers_ = self._make_vectorizers(texts) if texts is not None else {}
+        self.vectorizers_ = self._make_vectorizers(texts, sequences)
         self.__dict__.pop("_weights", None)
-        try:
-            parts = {kind: vectorizer.fit_transform(texts) for kind, vectorizer in self.vectorizers_.items()}
-        except ValueError as error:
-            raise ValueError(f"TableFeatures: the texts cannot be learned from: {error}") from None
+        parts = {}
+        for kind, vectorizer in self.vectorizers_.items():
+            what, read = ("sequences", sequences) if kind == "sequences" else ("texts", texts)
+            try:
+                parts[kind] = vectorizer.fit_transform(read)
+            except ValueError as error:
+                raise ValueError(f"TableFeatures: the {what} cannot be learned from: {error}") from None
         self.numbers_ = None if numbers is None else NumberScale.of(numbers)
         self.dates_ = NumberScale.of(_seconds(dates)) if dates else None
         self.cycles_ = {name: cycles_of(column) for name, column in dates.items()}
@@ -215,11 +229,12 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         """Compute the features of a table."""
         check_is_fitted(self, "vectorizers_")
         parts = {}
-        has_texts = self.vectorizers_ or (self.embedder_ is not None and self.embed is None)
-        texts = self._texts(X) if has_texts else None
+        has_texts = set(self.vectorizers_) - {"sequences"} or (self.embedder_ is not None and self.embed is None)
+        texts, sequences = self._texts(X) if has_texts else None, self._sequences(X)
         if self.vectorizers_:
             threads = check_threads(self.n_threads)
-            parts = {kind: weights.transform(texts or [], threads) for kind, weights in self._term_weights().items()}
+            for kind, weights in self._term_weights().items():
+                parts[kind] = weights.transform((sequences if kind == "sequences" else texts) or [], threads)
         parts |= self._scaled(self._numbers(X), self._dates(X))
         parts |= self._indicators(self._categories(X))
         embedded = None if self.embedder_ is None else self._texts_to_embed(X, texts)
@@ -228,15 +243,17 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Name the features.
 
-        They are words, sequences of characters in quotes, columns of numbers and then ``column=missing``; the same of
-        dates, and then ``column sin(year)``, ``column cos(2 year)`` and the like; ``column=value``, where rare and
-        unknown values are the last of their column, ``column=(other)``; ``embedding0`` and so on of a sentence model.
+        They are words, sequences of characters in quotes, and ``sequence 'acgtacgt'``; columns of numbers and then
+        ``column=missing``; the same of dates, and then ``column sin(year)``, ``column cos(2 year)`` and the like;
+        ``column=value``, where rare and unknown values are the last of their column, ``column=(other)``; ``embedding0``
+        and so on of a sentence model.
         """
         check_is_fitted(self, "vectorizers_")
         names: list[str] = []
         for kind, vectorizer in self.vectorizers_.items():
             terms = vectorizer.get_feature_names_out().tolist()
-            names += terms if kind == "words" else [f"'{term}'" for term in terms]
+            before = "sequence " if kind == "sequences" else ""
+            names += terms if kind == "words" else [f"{before}'{term}'" for term in terms]
         if self.numbers_ is not None:
             names += self.numbers_.names(self.numeric or ())
         if self.dates_ is not None:
@@ -260,27 +277,36 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_weights"}
 
-    def _make_vectorizers(self, texts: list[str]) -> dict[str, TfidfVectorizer]:
+    def _make_vectorizers(self, texts: list[str] | None, sequences: list[str] | None) -> dict[str, TfidfVectorizer]:
+        lengths = {} if texts is None else self._lengths_in_texts(texts)
+        if sequences is not None:
+            lengths["sequences"] = usual_lengths(sequences) if self.letters == "auto" else self.letters
+            if self.letters is None or isinstance(lengths["sequences"], str):
+                raise ValueError(f'TableFeatures: letters must be a pair or "auto", got {self.letters!r}')
+        common = {
+            "min_df": self._least(len(texts or sequences or ())),
+            "max_features": self.max_features,
+            "sublinear_tf": True,
+            "dtype": np.float32,
+        }
+        out = {}
+        for kind, pair in lengths.items():
+            unit = {"token_pattern": WORD} if kind == "words" else {"analyzer": "char_wb"}
+            out[kind] = TfidfVectorizer(ngram_range=tuple(pair), **unit, **common)
+        return out
+
+    def _lengths_in_texts(self, texts: list[str]) -> dict[str, Any]:
+        """Shortest and longest sequences of words and of characters, as far as these are wanted."""
         is_short = sum(map(len, texts)) <= _SHORT * len(texts)
         words, characters = self.words, self.characters
         if words == "auto":
             words = (1, 2) if is_short else (1, 1)
         if characters == "auto":
             characters = (3, 5) if is_short else None
-        for name, value in (("words", words), ("characters", characters)):
-            if isinstance(value, str):
-                raise ValueError(f'TableFeatures: {name} must be a pair, None or "auto", got {value!r}')
-        common = {
-            "min_df": self._least(len(texts)),
-            "max_features": self.max_features,
-            "sublinear_tf": True,
-            "dtype": np.float32,
-        }
-        out = {}
-        if words is not None:
-            out["words"] = TfidfVectorizer(ngram_range=tuple(words), token_pattern=WORD, **common)
-        if characters is not None:
-            out["characters"] = TfidfVectorizer(analyzer="char_wb", ngram_range=tuple(characters), **common)
+        out = {name: pair for name, pair in (("words", words), ("characters", characters)) if pair is not None}
+        for name, pair in out.items():
+            if isinstance(pair, str):
+                raise ValueError(f'TableFeatures: {name} must be a pair, None or "auto", got {pair!r}')
         if not out and (self.embedding_model is None or self.embed is not None):
             raise ValueError("TableFeatures: words and characters are both None, so texts would have no features")
         return out
@@ -288,12 +314,22 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def _texts(self, X: Any) -> list[str] | None:
         """The text of every row; None if there is none."""
         if self.text is None:
-            if self.numeric or self.categorical or self.embed or self.embedding_columns or self.dates:
+            others = (self.sequences, self.numeric, self.dates, self.categorical, self.embed, self.embedding_columns)
+            if any(others):
                 return None
             if isinstance(X, Mapping) or hasattr(X, "columns"):
                 return None
             return [_as_text(value, "the input", k) for k, value in enumerate(_listed(X))]
         return _read_texts(X, self.text)
+
+    def _sequences(self, X: Any) -> list[str] | None:
+        """The sequences of every row; None if there are none."""
+        if not self.sequences:
+            return None
+        names = [self.sequences] if isinstance(self.sequences, str) else list(self.sequences)
+        columns = [_read_texts(X, name) for name in names]
+        _check_lengths(names, columns)
+        return without_blanks(columns)
 
     def _texts_to_embed(self, X: Any, texts: list[str] | None) -> list[str] | None:
         """The texts for the sentence model, where there is one: those of ``text``, unless others are named."""

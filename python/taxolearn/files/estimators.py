@@ -376,11 +376,13 @@ class _Table:
     def unpack(self, transformer: TableFeatures, entry: Any, unpacker: Unpacker) -> None:
         vectorizers = [(kind, unpack_transformer(each, unpacker)) for kind, each in expect(entry["vectorizers"], list)]
         for kind, vectorizer in vectorizers:
-            if kind not in ("words", "characters") or type(vectorizer) is not text.TfidfVectorizer:
+            if kind not in ("words", "characters", "sequences") or type(vectorizer) is not text.TfidfVectorizer:
                 raise ContentError("its features are wrong")
         if transformer.output not in ("matrix", "blocks"):
             raise ContentError("its features have an unknown output")
         transformer.vectorizers_ = dict(vectorizers)
+        if bool(transformer.sequences) != ("sequences" in transformer.vectorizers_):
+            raise ContentError("its sequences are wrong")
         dates = expect(entry.get("dates", {"cycles": {"mapping": []}}), dict)  # files of before have none
         cycles = expect(unpacker.value(dates["cycles"]), dict)
         if list(cycles) != list(dict.fromkeys(transformer.dates or ())) or not all(map(_are_cycles, cycles.values())):
@@ -422,7 +424,10 @@ def _unpack_scale(entry: Any, columns: int, unpacker: Unpacker) -> NumberScale |
     given = {name: unpacker.value(entry[name]) for name in _SCALE if name in ("mean", "scale") or name in entry}
     arrays = dict.fromkeys(_SCALE, np.zeros(columns)) | given
     is_right = all(isinstance(array, np.ndarray) and array.shape == (columns,) for array in arrays.values())
-    if not is_right or not (arrays["scale"] > 0).all() or not (arrays["width"] >= 0).all():
+    if is_right:
+        is_right = all(np.isfinite(array).all() for array in arrays.values())
+        is_right &= bool((arrays["scale"] > 0).all() and (arrays["width"] >= 0).all())
+    if not is_right:
         raise ContentError("its scale of numbers is wrong")
     return NumberScale(**arrays | {"has_missing": arrays["has_missing"] > 0})
 
