@@ -1,4 +1,4 @@
-"""Features of tables: words, sequences, numbers, dates, categories, embeddings; and blocks of scikit-learn's parts."""
+"""Features of tables, of texts, sequences, numbers, dates, categories and embeddings; and blocks of scikit-learn's."""
 
 from taxolearn.features.block_union import BlockUnion, as_blocks
 from taxolearn.features.embeddings import SentenceEmbeddings
