@@ -108,6 +108,12 @@ def test_one_fold_of_many_rows(n, is_many, form):
     assert held == pytest.approx(1 / 5 if is_many else 1.0, abs=0.01)
 
 
+@pytest.mark.parametrize(("n", "n_classes", "is_many"), [(4_000, 250, True), (4_000, 249, False), (3_999, 400, False)])
+def test_one_fold_of_fewer_rows_of_many_classes(n, n_classes, is_many):
+    folds = pool_folds(np.arange(float(n))[:, None], np.arange(n) % n_classes, n_classes, 3, np.random.RandomState(0))
+    assert (set(folds.tolist()) == {-1, 0}) == is_many
+
+
 def test_same_seed_same_folds():
     X, y = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100) % 4
     assert np.array_equal(folds_of(X, y, seed=3), folds_of(X, y, seed=3))

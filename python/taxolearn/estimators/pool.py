@@ -120,8 +120,9 @@ class PoolClassifier(TaxonomyClassifier):
     taxonomy : Taxonomy, default=None
         A tree whose leaves are the classes. "auto" gives it to the experts; those that are listed have their own.
     folds : int, splitter of scikit-learn, iterable of pairs (train, test), or array of int, default=3
-        Number of folds, or the folds themselves. Copies of a row are in the same fold. From 10,000 rows on, a fifth of
-        them (or less, if this number is above five) is held out once, and the others never.
+        Number of folds, or the folds themselves. Copies of a row are in the same fold. From 10,000 rows on, and
+        from 4,000 if there are so many classes that fits take long, a fifth of them (or less, if this number is above
+        five) is held out once, and the others never.
     tol : float, default=1e-3
         Relative gap at which fits of experts of "auto" stop.
     time_limit : float, default=None

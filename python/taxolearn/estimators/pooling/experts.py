@@ -104,7 +104,7 @@ def default_experts(
         views |= {f"centroid of {name}": (name,), f"softmax of {name}": (name,)}
     if work <= _JOINT_WORK or not (counts and is_deep):
         experts.append(("softmax", KernelLogisticClassifier(kernel, **logistic)))
-    if work <= _INDEPENDENT_WORK:
+    if work <= _INDEPENDENT_WORK / (2.0 if is_blocks else 1.0):  # of blocks they take twice as many
         experts.append(("independent", KernelLogisticClassifier(kernel, loss="independent", **logistic)))
     if dense and not is_blocks:
         radial = radial_experts(inputs.scaled, n_classes, taxonomy=taxonomy, tol=tol, **common)

@@ -19,8 +19,10 @@ Integers = npt.NDArray[np.int64]
 Folds = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
-_MANY_ROWS = 10_000  # from which on one of the folds is enough, and
-_FIFTHS = 5  # a fifth of the rows, so that the others are nearly as many as all
+_MANY_ROWS = 10_000  # from which on one of the folds is enough
+_MANY_SCORES = 1_000_000  # rows times classes from which on fits take long, so that
+_QUITE_MANY_ROWS = 4000  # are enough for that
+_FIFTHS = 5  # then a fifth of the rows is held out, so that the others are nearly as many as all
 _LEAST_PAIRS = 0.2  # rows of pairs, by single row of a class, that are enough to stand for these
 _MOST = 5.0  # that a row of a pair counts
 _LARGEST_GROUP = 0.05  # share of the rows that equal ones may have, to be held out together
@@ -35,7 +37,8 @@ def pool_folds(X: Any, numbers: Integers, n_classes: int, folds: Any, random: np
     once, which tells enough.
     """
     is_number = isinstance(folds, (int, np.integer))
-    is_many = is_number and len(numbers) >= _MANY_ROWS
+    takes_long = len(numbers) * n_classes >= _MANY_SCORES
+    is_many = is_number and len(numbers) >= (_QUITE_MANY_ROWS if takes_long else _MANY_ROWS)
     given = max(_FIFTHS, int(folds)) if is_many else folds
     fold_of = make_folds(numbers, n_classes, given, random, argument="folds")
     if not is_number:
