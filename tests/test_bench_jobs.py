@@ -15,6 +15,7 @@ from bench.harness.cases import Cases
 from bench.harness.isolated import isolated
 from bench.harness.job_scores import job_scores, log_probabilities
 from bench.harness.report import write
+from bench.harness.whole_jobs import chosen_models
 from bench.libraries import JOB_MODELS
 from bench.libraries.contracts import Predict, Rows, chosen_by_a_tenth
 from bench.problems.features import usual_features
@@ -249,10 +250,10 @@ class TestRuns:
         assert [row["problem"] for row in result.rows] == ["columns"]
 
     def test_names_of_models(self):
-        assert jobs._models("ours;LinearSVC") == [POOL, "LinearSVC"]
-        assert set(jobs._models("rivals")) == set(JOB_MODELS) - {POOL}
+        assert chosen_models("ours;LinearSVC", JOB_MODELS) == [POOL, "LinearSVC"]
+        assert set(chosen_models("rivals", JOB_MODELS)) == set(JOB_MODELS) - {POOL}
         with pytest.raises(ArgumentTypeError, match="no such"):
-            jobs._models("no such")
+            chosen_models("no such", JOB_MODELS)
 
 
 def test_wordnet(text_job, monkeypatch):

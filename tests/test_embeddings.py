@@ -2,8 +2,6 @@
 
 import doctest
 import hashlib
-import importlib.util
-import os
 import pickle
 import sys
 from pathlib import Path
@@ -22,7 +20,6 @@ from taxolearn.kernels import Linear
 
 WIDTH = 8
 TEXTS = [f"{colour} {fruit} {k % 25}" for k, colour in enumerate(["red", "green"] * 25) for fruit in ("apple", "pear")]
-MODEL = os.environ.get("TAXOLEARN_SENTENCE_MODEL", "")
 
 
 def vector(text, seed=0):
@@ -475,17 +472,10 @@ def test_outputs_of_onnx_models_are_averaged_over_tokens(tmp_path, monkeypatch):
     assert features.version_ == "onnxruntime 1.0"
 
 
-needs_model = pytest.mark.skipif(
-    importlib.util.find_spec("sentence_transformers") is None or not MODEL,
-    reason="needs sentence-transformers, and the folder of a model in TAXOLEARN_SENTENCE_MODEL",
-)
-
-
-@needs_model
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_a_sentence_model_knows_what_is_alike(tmp_path):
-    features = SentenceEmbeddings(MODEL, cache=tmp_path).fit(["a"])
+def test_a_sentence_model_knows_what_is_alike(sentence_model_folder, tmp_path):
+    features = SentenceEmbeddings(sentence_model_folder, cache=tmp_path).fit(["a"])
     assert features.version_.startswith("sentence-transformers ")
     X = features.transform(["my card was stolen", "somebody took my credit card", "how do I bake bread"])
     assert X[0] @ X[1] > X[0] @ X[2] + 0.2
@@ -494,9 +484,9 @@ def test_a_sentence_model_knows_what_is_alike(tmp_path):
     np.testing.assert_allclose(one[0], X[0], atol=1e-5)
 
 
-@needs_model
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
+@pytest.mark.usefixtures("sentence_model_folder")
 def test_a_folder_without_a_model_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"cannot be loaded\. Without a network, give the path of a folder"):
         make(tmp_path).fit(TEXTS)

@@ -1,4 +1,4 @@
-"""Environments of the libraries that suite ``peers`` compares with: made once, and again when something has changed."""
+"""Environments of other libraries: made once, and again when something has changed."""
 
 import hashlib
 import os
@@ -32,20 +32,25 @@ class Environments:
 
 
 def setup(folder: Path) -> Environments:
-    """Make two virtual environments below ``folder``, with taxolearn of this checkout; nothing is done twice."""
+    """Make the environments of the libraries to compare with; nothing is done twice."""
+    return Environments(most=environment(folder, "most"), pecos=environment(folder, "pecos", "--no-deps"))
+
+
+def environment(folder: Path, name: str, *options: str) -> Path:
+    """Make a virtual environment below ``folder``, with taxolearn of this checkout, unless it is there.
+
+    What it needs is in bench/libraries/<name>.txt, and is installed with these options of pip. Returns the interpreter.
+    """
     folder = folder.resolve()
-    state = _digest(path for name in _SOURCES for path in sorted([ROOT / name, *(ROOT / name).rglob("*")]))
+    state = _digest(path for source in _SOURCES for path in sorted([ROOT / source, *(ROOT / source).rglob("*")]))
     wheels = folder / "wheel"
     _unless_done(wheels, state, partial(_build, wheels))
-    pythons = {}
-    options_of: dict[str, tuple[str, ...]] = {"most": (), "pecos": ("--no-deps",)}
-    for name, options in options_of.items():
-        requirements = _REQUIREMENTS / f"{name}.txt"
-        here = folder / name
-        pythons[name] = here / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-        install = partial(_install, here, pythons[name], requirements, options, wheels)
-        _unless_done(here, state + _digest([requirements]), install)
-    return Environments(**pythons)
+    requirements = _REQUIREMENTS / f"{name}.txt"
+    here = folder / name
+    python = here / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    install = partial(_install, here, python, requirements, options, wheels)
+    _unless_done(here, state + _digest([requirements]), install)
+    return python
 
 
 def _digest(paths: Any) -> str:

@@ -2,8 +2,9 @@
 
 Its tables say what it takes part in, by the names in results: ``SOLVERS`` of the flat linear objective (suite
 ``peers``), ``CLASSIFIERS`` that know trees or many classes (``peers_models``), ``TOP_MODELS`` of very many classes
-(``wordnet``), ``RBF_MODELS`` with an RBF kernel (``kernels``, ``rank`` and ``large``), and ``JOB_MODELS`` that do whole
-jobs (``jobs``). bench/libraries/contracts.py describes their entries.
+(``wordnet``), ``RBF_MODELS`` with an RBF kernel (``kernels``, ``rank`` and ``large``), and models that do whole jobs:
+``JOB_MODELS`` (``jobs``), ``EMBEDDING_MODELS`` of texts with embeddings (``embeddings``) and ``TABLE_MODELS`` of data
+frames (``tables``). bench/libraries/contracts.py describes their entries.
 """
 
 import importlib
@@ -28,3 +29,5 @@ CLASSIFIERS: dict[str, Classifier] = _entries("CLASSIFIERS")
 TOP_MODELS: dict[str, TopModel] = _entries("TOP_MODELS")
 RBF_MODELS: dict[str, MakeRBF] = _entries("RBF_MODELS")
 JOB_MODELS: dict[str, JobModel] = _entries("JOB_MODELS")
+EMBEDDING_MODELS: dict[str, JobModel] = _entries("EMBEDDING_MODELS")
+TABLE_MODELS: dict[str, JobModel] = _entries("TABLE_MODELS")

@@ -204,13 +204,14 @@ FitJob = Callable[[], FittedJob]  # features, tuning and fit, which are timed to
 class JobModel:
     """How a whole job is done: made of a job and a number of threads; what making it imports is not timed.
 
-    ``tuning`` says in words what is tuned and how.
+    ``tuning`` says in words what is tuned and how, ``embeds`` whether it reads embeddings of texts.
     """
 
     make: Callable[[Job, int], FitJob]
     tuning: str
     takes: Callable[[Job], bool] = lambda _: True
     pecos: bool = False
+    embeds: bool = False
 
 
 def one_answer(job: Job, features: Any, proba: Callable[[Any], Floats], classes: Any, setting: str) -> FittedJob:
@@ -224,7 +225,10 @@ def one_answer(job: Job, features: Any, proba: Callable[[Any], Floats], classes:
 
 
 def chosen_by_a_tenth(
-    fit: Callable[..., Predict], penalties: tuple[float, ...], modules: tuple[str, ...]
+    fit: Callable[..., Predict],
+    penalties: tuple[float, ...],
+    modules: tuple[str, ...],
+    features_of: Callable[[Job], Any] = usual_features,
 ) -> Callable[[Job, int], FitJob]:
     """Make a model whose penalty C is the one of least log loss on a tenth of the rows, and is then fitted to all."""
 
@@ -233,7 +237,7 @@ def chosen_by_a_tenth(
             importlib.import_module(module)
 
         def run() -> FittedJob:
-            features = usual_features(job)
+            features = features_of(job)
             X = sparse.csr_matrix(features.fit_transform(job.X))
             classes, y = np.unique(job.y, return_inverse=True)
             rows = Rows(job, classes, X, y, n_threads)

@@ -1,15 +1,22 @@
 """LightGBM: boosted trees."""
 
 import importlib
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from bench.libraries.contracts import FitJob, FittedJob, JobModel, one_answer
+from bench.problems.features import dense_table_features
 from bench.problems.jobs import Job, held_out_tenth
 
 _RATES = (0.1, 0.05)
 _MOST_ROUNDS = 1000
 _PATIENCE = 30  # rounds without a gain
+_COMPONENTS = 100  # of the tf-idf of a title
+_SECONDS = 600.0  # for the rounds on a table
 
 
 def boosting(job: Job, n_threads: int) -> FitJob:
@@ -35,11 +42,60 @@ def boosting(job: Job, n_threads: int) -> FitJob:
     return run
 
 
+def table_boosting(job: Job, n_threads: int, seconds: float) -> FitJob:
+    """Stop by a held-out tenth, or after so many seconds; the model is not fitted to that tenth afterwards."""
+    library = importlib.import_module("lightgbm")
+
+    def run() -> FittedJob:
+        features, codes = dense_table_features(_COMPONENTS)
+        X = np.asarray(features.fit_transform(job.X), dtype=np.float32)
+        held_out, rest = held_out_tenth(job.y)
+        model = library.LGBMClassifier(
+            n_estimators=_MOST_ROUNDS, learning_rate=_RATES[0], n_jobs=n_threads, random_state=0, verbose=-1
+        )
+        model.fit(
+            X[rest],
+            job.y[rest],
+            eval_set=[(X[held_out], job.y[held_out])],
+            categorical_feature=codes,
+            callbacks=[library.early_stopping(_PATIENCE, verbose=False), _stop_after(seconds)],
+        )
+        rounds, most = model.best_iteration_, model.n_iter_
+        setting = f"{rounds} rounds" if rounds < most else f"{rounds} rounds, the last ones in {seconds:g} s"
+
+        def proba(X: Any) -> Any:
+            return model.predict_proba(np.asarray(X, dtype=np.float32))
+
+        return one_answer(job, features, proba, np.asarray(model.classes_), setting)
+
+    return run
+
+
+def _stop_after(seconds: float) -> Callable[[Any], None]:
+    """A callback that ends the rounds as if no more were asked for."""
+    library = importlib.import_module("lightgbm")
+    until = time.perf_counter() + seconds
+
+    def stop(now: Any) -> None:
+        if time.perf_counter() > until:
+            raise library.callback.EarlyStopException(now.iteration, now.evaluation_result_list)
+
+    return stop
+
+
 JOB_MODELS = {
     "LightGBM": JobModel(
         boosting,
         f"learning_rate of 0.1, 0.05; rounds, at most {_MOST_ROUNDS}, and rate by the log loss of a held-out tenth, "
         f"after {_PATIENCE} rounds without a gain; no fit to all rows",
         takes=lambda job: not job.is_sparse,
+    )
+}
+TABLE_MODELS = {
+    "LightGBM": JobModel(
+        partial(table_boosting, seconds=_SECONDS),
+        f"{_COMPONENTS} components of the tf-idf of the title by TruncatedSVD, numbers, codes of categories, parts of "
+        f"dates; learning_rate {_RATES[0]}; rounds, at most {_MOST_ROUNDS} and {_SECONDS:g} s, by the log loss of "
+        f"a held-out tenth, after {_PATIENCE} rounds without a gain; no fit to all rows",
     )
 }

@@ -1,13 +1,17 @@
 """taxolearn, as it takes part beside the others."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.special import log_softmax
 from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from bench.harness.job_scores import columns_of, log_probabilities
@@ -29,10 +33,19 @@ from bench.libraries.contracts import (
     Task,
     TopModel,
 )
+from bench.problems.catalogue import CATEGORIES, DATES, NUMBERS, TITLE
 from bench.problems.data import Data
-from bench.problems.jobs import Job
+from bench.problems.jobs import EmbeddedTexts, Job
 from bench.problems.rbf import Values
-from taxolearn import KernelLogisticClassifier, PoolClassifier, Taxonomy, TopDownClassifier, Tree
+from taxolearn import (
+    Blocks,
+    CrossValidation,
+    KernelLogisticClassifier,
+    PoolClassifier,
+    Taxonomy,
+    TopDownClassifier,
+    Tree,
+)
 from taxolearn import Solver as KernelSolver
 from taxolearn.features import TableFeatures
 from taxolearn.kernels import Linear, PerClass
@@ -145,6 +158,76 @@ def _expert(model: Any, row: Any, X: Any, n_rows: int) -> Answer:
     return Answer(expert.classes_, logs, facts, row.name)
 
 
+class _TextBlocks:
+    """Words and characters of texts with embeddings, and the embeddings, as blocks."""
+
+    def __init__(self) -> None:
+        self._table = TableFeatures(output="blocks")
+
+    def fit_transform(self, X: EmbeddedTexts) -> Blocks:
+        return _beside(self._table.fit_transform(X.texts), X)
+
+    def transform(self, X: EmbeddedTexts) -> Blocks:
+        return _beside(self._table.transform(X.texts), X)
+
+
+def _beside(blocks: Blocks, X: EmbeddedTexts) -> Blocks:
+    return Blocks({**dict(blocks.items()), "embedding": X.embedding})
+
+
+def _table_features(output: str) -> TableFeatures:
+    return TableFeatures(TITLE, numeric=NUMBERS, categorical=CATEGORIES, dates=DATES, output=output)
+
+
+def _pool(job: Job, n_threads: int) -> PoolClassifier:
+    return PoolClassifier(taxonomy=job.taxonomy, n_threads=n_threads)
+
+
+def _softmax(job: Job, n_threads: int, **kernels: Any) -> KernelLogisticClassifier:
+    """As ``taxolearn train --model softmax`` makes it: where evaluations of the criterion take long, fewer of them."""
+    n_rows, n_classes = len(job.y), len(np.unique(job.y))
+    most = max(4_000_000 // n_classes, 2_000)
+    is_long = min(n_rows, most) * n_classes >= 1_000_000
+    tuning = CrossValidation(3 if is_long else 5, subset=most if most < n_rows else None)
+    if is_long:
+        tuning.max_evaluations = 10
+    return KernelLogisticClassifier(taxonomy=job.taxonomy, tuning=tuning, tol=1e-5, n_threads=n_threads, **kernels)
+
+
+def _chosen(model: Any) -> str:
+    """The weights of a pool, or the learned variances of blocks."""
+    if hasattr(model, "weights_"):
+        return ", ".join(f"{name} {weight:.2f}" for name, weight in model.weights_.items())
+    kernel = model.hyperparameters_.kernel
+    return ", ".join(f"{name} {kernel[name].variance:.3g}" for name in model.blocks_in_)
+
+
+def evidence(
+    job: Job, n_threads: int, features: Callable[[], Any], classifier: Callable[[Job, int], Any] = _pool
+) -> FitJob:
+    """Features, then a classifier."""
+
+    def run() -> FittedJob:
+        made = features()
+        X = made.fit_transform(job.X)
+        model = classifier(job, n_threads).fit(X, job.y)
+
+        def answers(X: Any) -> list[Answer]:
+            return [Answer(model.classes_, model.predict_log_proba(made.transform(X)))]
+
+        return FittedJob(answers, _chosen(model))
+
+    return run
+
+
+def _texts_alone() -> Any:
+    return make_pipeline(FunctionTransformer(attrgetter("texts")), TableFeatures())
+
+
+def _embeddings_alone() -> Any:
+    return FunctionTransformer(attrgetter("embedding"))
+
+
 def top_down(rows: Rows) -> PredictTop:
     """A softmax at every inner node of the tree; a class that lies on such a node has a leaf of its own below it."""
     model = TopDownClassifier(rows.data.taxonomy, labels="own", n_threads=rows.n_threads)
@@ -169,4 +252,35 @@ TOP_MODELS = {"taxolearn, top-down": TopModel(top_down)}
 RBF_MODELS = {"taxolearn": rbf_model}
 JOB_MODELS = {
     "taxolearn, pool": JobModel(pool, "PoolClassifier(taxonomy=...) on TableFeatures() of texts, everything by default")
+}
+_BLOCKS_TUNING = "as the command train makes it; its learned variances are shown"
+EMBEDDING_MODELS = {
+    "taxolearn, pool of tf-idf": JobModel(
+        partial(evidence, features=_texts_alone), "PoolClassifier(taxonomy=...) on TableFeatures(), all by default"
+    ),
+    "taxolearn, pool of embedding": JobModel(
+        partial(evidence, features=_embeddings_alone), "PoolClassifier(taxonomy=...) on the embeddings", embeds=True
+    ),
+    "taxolearn, blocks": JobModel(
+        partial(evidence, features=_TextBlocks, classifier=_softmax),
+        f"KernelLogisticClassifier over blocks of words, characters and embeddings, {_BLOCKS_TUNING}",
+        embeds=True,
+    ),
+    "taxolearn, pool of blocks": JobModel(
+        partial(evidence, features=_TextBlocks), "PoolClassifier(taxonomy=...) over the same blocks", embeds=True
+    ),
+}
+TABLE_MODELS = {
+    "taxolearn, pool of one matrix": JobModel(
+        partial(evidence, features=partial(_table_features, "matrix")),
+        "PoolClassifier(taxonomy=...) on TableFeatures(...), all by default",
+    ),
+    "taxolearn, blocks": JobModel(
+        partial(evidence, features=partial(_table_features, "blocks"), classifier=_softmax),
+        f'KernelLogisticClassifier over TableFeatures(..., output="blocks"), {_BLOCKS_TUNING}',
+    ),
+    "taxolearn, pool of blocks": JobModel(
+        partial(evidence, features=partial(_table_features, "blocks")),
+        "PoolClassifier(taxonomy=...) over the same blocks",
+    ),
 }

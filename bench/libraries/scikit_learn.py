@@ -14,6 +14,7 @@ process classifier has no intercepts: a constant kernel of variance sigma2 takes
 import warnings
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import FunctionTransformer
 
 from bench.harness.job_scores import columns_of, mean_loss
 from bench.libraries.contracts import (
@@ -31,14 +33,17 @@ from bench.libraries.contracts import (
     FittedRBF,
     JobModel,
     Model,
+    Predict,
+    Rows,
     Solver,
     SolverEntry,
     Task,
+    chosen_by_a_tenth,
     logarithms,
     one_answer,
 )
 from bench.problems.data import Data, Floats
-from bench.problems.features import is_long_text, usual_features
+from bench.problems.features import is_long_text, sparse_table_features, usual_features
 from bench.problems.jobs import Job, held_out_tenth
 from bench.problems.rbf import Values
 
@@ -125,6 +130,7 @@ def gaussian_process(data: Data, values: Values, n_threads: int) -> FitRBF:
 
 
 _PENALTIES = (0.1, 1.0, 10.0)
+_TABLE_PENALTIES = (1.0, 10.0, 100.0)
 _RATES = (0.1, 0.05)
 _FOLDS = 3
 _MOST_ROUNDS = 1000  # of boosting
@@ -188,20 +194,30 @@ def _log_likelihood(model: Any, X: Any, y: Any) -> float:
     return -mean_loss(logarithms(model.predict_proba(X)), columns_of(y, model.classes_))
 
 
-def logistic_cv(job: Job, n_threads: int) -> FitJob:
-    """LogisticRegressionCV: five values of C, three folds, log loss."""
+def logistic_cv(
+    job: Job, n_threads: int, features_of: Callable[[Job], Any] = usual_features, penalties: int = 5
+) -> FitJob:
+    """LogisticRegressionCV: some values of C, three folds, log loss."""
     from sklearn.linear_model import LogisticRegressionCV
 
     def run() -> FittedJob:
-        features = usual_features(job)
+        features = features_of(job)
         with _in_threads(n_threads), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as above
             X = features.fit_transform(job.X)
-            model = LogisticRegressionCV(Cs=5, cv=_FOLDS, scoring=_log_likelihood, max_iter=200)
+            model = LogisticRegressionCV(Cs=penalties, cv=_FOLDS, scoring=_log_likelihood, max_iter=200)
             model.fit(X, job.y)
         return one_answer(job, features, model.predict_proba, model.classes_, f"C {np.ravel(model.C_)[0]:g}")
 
     return run
+
+
+def logistic(rows: Rows, C: float) -> Predict:
+    """LogisticRegression with at most 200 iterations."""
+    with _in_threads(rows.n_threads), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(C=C, max_iter=200).fit(rows.X, rows.y)
+    return lambda X: rows.spread(model.classes_, model.predict_proba(X))
 
 
 def boosted_trees(job: Job, n_threads: int) -> FitJob:
@@ -254,4 +270,18 @@ JOB_MODELS = {
         f"after {_PATIENCE} rounds without a gain; no fit to all rows",
         takes=lambda job: not job.is_sparse,
     ),
+}
+EMBEDDING_MODELS = {
+    "LogisticRegressionCV on embedding": JobModel(
+        partial(logistic_cv, features_of=lambda _: FunctionTransformer(attrgetter("embedding")), penalties=10),
+        "the embeddings as they are; Cs=10, 3 folds, log loss, lbfgs with at most 200 iterations",
+        embeds=True,
+    )
+}
+TABLE_MODELS = {
+    "LogisticRegression": JobModel(
+        chosen_by_a_tenth(logistic, _TABLE_PENALTIES, (), lambda _: sparse_table_features()),
+        "tf-idf of the title, scaled numbers with flags of missing ones, indicators of categories and parts of dates; "
+        "C of 1, 10, 100 by the log loss of a held-out tenth, lbfgs with at most 200 iterations",
+    )
 }

@@ -22,10 +22,26 @@ from taxolearn.datasets import load_docstrings, read_npz, read_table, read_text_
 
 Labels = npt.NDArray[Any]
 
+QUICK_ROWS = 600  # of a job that is only tried out
+
+
+@dataclass(frozen=True)
+class EmbeddedTexts:
+    """Texts, and what a sentence model makes of them (n x d)."""
+
+    texts: list[str]
+    embedding: npt.NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, rows: Any) -> EmbeddedTexts:
+        return EmbeddedTexts([self.texts[i] for i in rows], self.embedding[rows])
+
 
 @dataclass(frozen=True)
 class Job:
-    """Rows for training and test: lists of texts, or matrices."""
+    """Rows for training and test: lists of texts, texts with embeddings, matrices, or data frames."""
 
     name: str
     X: Any
@@ -50,7 +66,8 @@ class Job:
 
     @property
     def description(self) -> str:
-        columns = "texts" if self.is_text else f"{self.X.shape[1]} features"
+        is_text = self.is_text or isinstance(self.X, EmbeddedTexts)
+        columns = "texts" if is_text else f"{self.X.shape[1]} features"
         tree = "flat" if self.taxonomy is None else f"tree of {self.taxonomy.n_nodes - 1} nodes"
         return f"{len(self.y)} / {len(self.y_test)} rows, {columns}, {len(np.unique(self.y))} classes, {tree}"
 

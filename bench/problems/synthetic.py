@@ -9,6 +9,8 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
+from taxolearn import Blocks
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -84,6 +86,28 @@ def made_up_clusters(n: int, n_classes: int, d: int, seed: int) -> tuple[Floats,
     scales = np.arange(1, d + 1) ** -0.5
     X *= scales * (2 * np.sum(scales**2)) ** -0.5
     return X, noisy(y, random)
+
+
+def made_up_blocks(n: int, n_classes: int, per_row: int, d: int, width: int, seed: int) -> tuple[Blocks, Integers]:
+    """Words (``per_row`` of d in a row) and dense numbers that know a little of the class, in single precision.
+
+    Words are uniform, but for one that belongs to the class. Both blocks have rows of length about 1, and are made
+    without anything else of their size.
+    """
+    random = np.random.default_rng(seed)
+    y = labels(n, n_classes, random)
+    words = random.integers(0, d, (n, per_row), dtype=np.int32)
+    words[:, 0] = y
+    words.sort(axis=1)
+    values = np.full(n * per_row, per_row**-0.5, dtype=np.float32)
+    X = sparse.csr_matrix((values, words.ravel(), per_row * np.arange(n + 1, dtype=np.int32)), shape=(n, d))
+    X.sum_duplicates()
+    dense = random.standard_normal((n, width), dtype=np.float32)
+    centres = random.standard_normal((n_classes, width), dtype=np.float32)
+    for c in range(n_classes):
+        dense[y == c] += 0.2 * centres[c]
+    dense *= np.float32(width**-0.5)
+    return Blocks({"words": X, "embedding": dense}), y
 
 
 def made_up_tree(sizes: Sequence[int]) -> Integers:

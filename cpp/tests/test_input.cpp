@@ -97,6 +97,27 @@ TEST_CASE("project_sparse is X^T S, with the same bits on any number of threads"
   }
 }
 
+TEST_CASE("project_dense is X^T S, with the same bits on any number of threads") {
+  for (const Index rows : {3, 1100}) {  // the last has three tiles, and two parts of the features
+    const Inputs inputs(rows, 70, 5, 4);
+    const MatrixXd S = Random(5).matrix(rows, 7);
+    const Padded<double> padded(S);
+    for (const InputView& X : inputs.views) {
+      if (is_sparse(X) || input_blocks(X) != nullptr) continue;
+      MatrixXd first;
+      for (const int threads : {1, 2, 64}) {
+        Padded<double> W(MatrixXd::Constant(70, 7, std::nan("")));
+        project_dense(X, padded.view(), W.view(), Execution{threads, nullptr});
+        const MatrixXd answer = dense(W.view());
+        CHECK(relative_error(answer, inputs.X.transpose() * S) < 1e-14);
+        CHECK(W.padding_untouched());
+        if (threads == 1) first = answer;
+        CHECK(identical(answer, first));
+      }
+    }
+  }
+}
+
 TEST_CASE("squared norms add duplicates before the square") {
   const Inputs inputs(40, 12, 3, 6);
   const VectorXd expected = inputs.X.rowwise().squaredNorm();

@@ -31,6 +31,8 @@ void for_columns(Index count, const Body& body) {
 }
 
 constexpr Index features_per_tile = 256;
+constexpr Index features_per_part = 64;
+constexpr Index rows_per_tile = 512;
 constexpr Index parts_per_thread = 2;
 constexpr Index small_parts_per_thread = 8;  // of which each thread holds one
 constexpr Index panel_columns = 256;
@@ -175,12 +177,29 @@ void project(const SparseView<V, I>& X, const DenseView<const double>& S, Index 
   }
 }
 
+/// The same, some rows of X after the other.
 template <class T>
-void project(const DenseView<const T>&, const DenseView<const double>&, Index, const DenseView<double>&) {
-  assert(false && "sparse inputs expected");
+void project(const DenseView<const T>& X, const DenseView<const double>& S, Index begin, const DenseView<double>& out) {
+  Buffer<double> memory;
+  clear(out);
+  const Blocks rows(X.rows, rows_per_tile);
+  for (Index b = 0; b < rows.number(); ++b) {
+    const DenseView<const T> tile = block(X, rows.first(b), rows.length(b), begin, out.rows);
+    add_product(Product::AtB, as_double(tile, memory), row_block(S, rows.first(b), rows.length(b)), out);
+  }
 }
+
 void project(const BlockedView&, const DenseView<const double>&, Index, const DenseView<double>&) {
-  assert(false && "a sparse matrix expected");
+  assert(false && "one matrix expected");
+}
+
+/// W = X^T S by parts of the features, at the same time.
+void project_parts(const InputView& X, const DenseView<const double>& S, const Blocks& parts,
+                   const DenseView<double>& W, const Execution& execution) {
+  parallel_for(parts.number(), execution, [&](Index part) {
+    const DenseView<double> rows = row_block(W, parts.first(part), parts.length(part));
+    std::visit([&](const auto& x) { project(x, S, parts.first(part), rows); }, X);
+  });
 }
 
 /// The features in parts, so many for each thread.
@@ -295,11 +314,11 @@ void project_columns(const InputView& X, Index first, DenseView<const double> S,
 }
 
 void project_sparse(const InputView& X, DenseView<const double> S, DenseView<double> W, const Execution& execution) {
-  const Blocks parts = feature_parts(X, parts_per_thread, execution);
-  parallel_for(parts.number(), execution, [&](Index part) {
-    const DenseView<double> rows = row_block(W, parts.first(part), parts.length(part));
-    std::visit([&](const auto& x) { project(x, S, parts.first(part), rows); }, X);
-  });
+  project_parts(X, S, feature_parts(X, parts_per_thread, execution), W, execution);
+}
+
+void project_dense(const InputView& X, DenseView<const double> S, DenseView<double> W, const Execution& execution) {
+  project_parts(X, S, Blocks(input_features(X), features_per_part), W, execution);
 }
 
 void project_sparse(const InputView& X, DenseView<const double> S,

@@ -26,7 +26,7 @@ void project(const InputView& X, const Matrix<double>& S, DenseView<double> out,
   } else if (is_sparse(X)) {
     project_sparse(X, S.view(), out, execution);
   } else {
-    make_linear_features<double>(X, 1.0, execution)->project(S.view(), out, execution);
+    project_dense(X, S.view(), out, execution);
   }
 }
 

@@ -68,6 +68,9 @@ void project_sparse(const InputView& X, DenseView<const double> S, DenseView<dou
 void project_sparse(const InputView& X, DenseView<const double> S,
                     const std::function<void(Index, DenseView<double>)>& take, const Execution& execution);
 
+/// The same for a dense matrix X, whose entries become double a few at a time.
+void project_dense(const InputView& X, DenseView<const double> S, DenseView<double> W, const Execution& execution);
+
 /// out[i] = |x_i|^2.
 void squared_norms(const InputView& X, double* out);
 
