@@ -93,7 +93,8 @@ def precision_recall_area(
     across = np.argsort(true.columns, kind="stable")  # by label, then by item
     turned = LabelSets(true.width, true.n, (true.columns * true.n + true.rows)[across])
     items = (lambda rows: weights[rows], weights.sum()) if weighted else (None, None)
-    areas = _areas(turned, standing(_turned(table), turned, *items), curve, weights[true.rows[across]])
+    by_label = table.T if isinstance(table, np.ndarray) else table.T.tocsr()
+    areas = _areas(turned, standing(by_label, turned, *items), curve, weights[true.rows[across]])
     return float(np.average(areas, weights=None if average == "labels" else frequency))
 
 
@@ -160,7 +161,3 @@ def _as_one_row(table: ScoreTable) -> ScoreTable:
         return table.reshape(1, -1)
     rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(table.indptr))
     return sp.csr_array((table.data, rows * width + table.indices, np.array([0, table.nnz])), shape=(1, n * width))
-
-
-def _turned(table: ScoreTable) -> ScoreTable:
-    return np.ascontiguousarray(table.T) if isinstance(table, np.ndarray) else table.T.tocsr()

@@ -178,11 +178,13 @@ def _sorted_rows(
     if isinstance(table, np.ndarray):
         for block in row_blocks(table):
             offsets = np.arange(block.stop - block.start + 1, dtype=np.int64) * width
+            part = np.array(table[block], order="C")  # a table that was turned is not
             if with_columns:
-                order = np.argsort(table[block], axis=1)
-                yield block, np.take_along_axis(table[block], order, axis=1).reshape(-1), order.reshape(-1), offsets
+                order = np.argsort(part, axis=1)
+                yield block, np.take_along_axis(part, order, axis=1).reshape(-1), order.reshape(-1), offsets
             else:
-                yield block, np.sort(table[block], axis=1).reshape(-1), None, offsets
+                part.sort(axis=1)
+                yield block, part.reshape(-1), None, offsets
         return
     rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
     order = np.lexsort((table.data, rows))
