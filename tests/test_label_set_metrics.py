@@ -261,6 +261,10 @@ def test_scores_in_all_forms(name, ties):
     assert metric(case.true, (columns, pair[1])) == pytest.approx(metric(case.true, sp.csr_array(kept)))
 
 
+def test_two_rows_of_scores_are_not_a_pair():
+    assert metrics.precision_at_k(np.eye(2), ((0.9, 0.1), (0.8, 0.2))) == 0.5
+
+
 def test_labels_without_a_score_are_never_hits():
     true = [[1, 1, 0, 0]]
     stored = sp.csr_array(np.array([[0.5, 0, 0, 0]]))
@@ -471,6 +475,9 @@ def test_many_labels_never_become_a_dense_array():
         (lambda: metrics.hamming_loss([["a"]], [["b"]]), "classes is needed"),
         (lambda: metrics.precision_at_k([["a"]], [[0.1, 0.9]]), "classes is needed"),
         (lambda: metrics.precision_at_k(["a"], ([[0]], [[0.9]])), "classes is needed"),
+        (lambda: metrics.precision_at_k([["a"], ["a", "b"]], ([[0], [1]], [[0.9], [0.8]])), "classes is needed"),
+        (lambda: metrics.precision_at_k(np.eye(2), ([[0], [1, 0]], [[0.9], [0.8]])), "proba must be numbers"),
+        (lambda: metrics.precision_at_k(np.eye(2), (0.5, 0.5)), r"proba has shape \(2,\)"),
         (lambda: metrics.precision_at_k(np.eye(2), np.eye(2, 3)), "y_true has 2 columns but proba has 3"),
         (lambda: metrics.precision_at_k(np.eye(2), np.eye(3, 2)), "y_true has 2 items but proba has 3"),
         (

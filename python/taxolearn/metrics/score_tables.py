@@ -12,6 +12,7 @@ from taxolearn.metrics.inputs import (
     IntArray,
     LabelSets,
     read_classes,
+    read_items,
     read_scores,
     read_truth,
     row_blocks,
@@ -54,8 +55,8 @@ def read_table_and_truth(y_true: Any, proba: Any, classes: Any, *, k: int = 1) -
     """
     names = None if classes is None else read_classes(classes)
     table: ScoreTable
-    if isinstance(proba, tuple) and len(proba) == 2 and all(np.ndim(part) == 2 for part in proba):
-        width = len(names) if names is not None else _width_of(y_true)
+    if _is_pair(proba):
+        width = _width_of(y_true) if names is None else len(names)
         table = _table_of_pair(proba, width, k)
     elif sp.issparse(proba):
         table = _stored_table(proba)
@@ -66,12 +67,20 @@ def read_table_and_truth(y_true: Any, proba: Any, classes: Any, *, k: int = 1) -
     return table, read_truth(y_true, names, table)
 
 
+def _is_pair(proba: Any) -> bool:
+    """Whether this is two tables, and not one of two rows."""
+    try:
+        return isinstance(proba, tuple) and len(proba) == 2 and all(np.ndim(part) == 2 for part in proba)
+    except ValueError:  # rows of different lengths
+        return False
+
+
 def _width_of(y_true: Any) -> int:
     """Return the number of columns of an indicator matrix."""
-    shape = np.shape(y_true) if not hasattr(y_true, "shape") else y_true.shape
-    if len(shape) != 2:
+    items = read_items("y_true", y_true)
+    if not isinstance(items, LabelSets):
         raise ValueError("classes is needed, the names of the columns, since y_true is not an indicator matrix")
-    return int(shape[1])
+    return items.width
 
 
 def _stored_table(scores: Any) -> sp.csr_array:
