@@ -132,6 +132,16 @@ def test_losses_of_lists(seed):
         assert metrics.f1(*lists, average=average) == pytest.approx(expected)
 
 
+def test_lists_of_numbers():
+    """What has nothing but 0 and 1 is an indicator matrix, unless rows have one number only."""
+    for make in (list, tuple, np.array):
+        rows = [make([1, 0, 1]), make([0, 1, 0])]
+        assert metrics.symmetric_difference_loss(rows, [make([1, 1, 1]), make([0, 1, 0])]) == 0.5
+        assert metrics.f1([make([0]), make([1])], [make([0]), make([0])], average="macro") == 1 / 3  # labels 0 and 1
+        assert metrics.symmetric_difference_loss([make([7, 3]), make([1, 0])], [make([3, 7]), make([2, 0])]) == 1
+    assert metrics.symmetric_difference_loss([{0, 1}, {0, 1}], [{0, 1}, {1, 7}]) == 1
+
+
 def test_choices_for_labels_without_a_true_item():
     # a is right, b is true and never predicted, c is predicted and never true, d is neither.
     true, predicted = [["a"], ["a", "b"]], [["a", "c"], ["a"]]
@@ -459,7 +469,11 @@ def test_many_labels_never_become_a_dense_array():
         (lambda: metrics.precision_recall_f([[1, 0]], [[0, 1]], average="micro", undefined=0.5), "undefined must be"),
         (lambda: metrics.precision_recall_f([[1, 0]], [[0, 1]], average="micro", undefined=True), "undefined must be"),
         (lambda: metrics.precision_recall_f([[1, 0]], [[0, 1]], average="micro", labels="all"), "labels is 'all'"),
-        (lambda: metrics.precision_recall_f([[1, 0]], [[0, 2]], average="micro"), "it must be an indicator matrix"),
+        (lambda: metrics.precision_recall_f([[1, 0]], [[0, 2]], average="micro"), "y_pred lists labels by name"),
+        (
+            lambda: metrics.precision_recall_f([[1, 0]], [[0, 0.7]], average="micro"),
+            "y_pred must be an indicator matrix",
+        ),
         (lambda: metrics.precision_recall_f([["a"]], [["b"]], average="micro", classes=["a"]), "not in classes: 'b'"),
         (lambda: metrics.precision_recall_f([["a"]], [{1}], average="micro"), "both must be strings or both numbers"),
         (lambda: metrics.precision_recall_f([["a"]], np.eye(1), average="micro"), "classes is needed"),
@@ -469,9 +483,12 @@ def test_many_labels_never_become_a_dense_array():
             r"shape \(2, 2\)",
         ),
         (lambda: metrics.precision_recall_f([["a", None]], [["b"]], average="micro"), "None"),
-        (lambda: metrics.accuracy([(0, 1), (1, 0)], [(0, 1), (1, 0)]), "give an array if it is an indicator matrix"),
-        (lambda: metrics.accuracy([[3, 1], [1, 2]], [[3, 1], [1, 2]]), "got the value 3; if the numbers are labels"),
         (lambda: metrics.accuracy([{0}, {1.5}], [{0}, {math.nan}]), "nan"),
+        (lambda: metrics.accuracy([[["a"]], [["b"]]], [["a"], ["b"]]), "lists of lists"),
+        (
+            lambda: metrics.accuracy([[["a"], ["a", "b"]], [["b"], ["c"]]], [["a"], ["b"]]),
+            "one list of labels per item",
+        ),
         (lambda: metrics.hamming_loss([["a"]], [["b"]]), "classes is needed"),
         (lambda: metrics.precision_at_k([["a"]], [[0.1, 0.9]]), "classes is needed"),
         (lambda: metrics.precision_at_k(["a"], ([[0]], [[0.9]])), "classes is needed"),

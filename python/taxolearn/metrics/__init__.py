@@ -4,7 +4,8 @@ These parameters mean the same in all of them; the functions describe only what 
 
 - ``y_true``, ``y_pred``: true and predicted labels, array-likes of shape (n,) with one label per item. Where items may
   have several, they are lists of labels, with a list, tuple or set of names for each item, or indicator matrices of
-  shape (n, n_labels), which may be data frames or sparse; sparse ones are never made dense.
+  shape (n, n_labels), which may be data frames or sparse; sparse ones are never made dense. Lists of the same length,
+  two or more, that have nothing but 0 and 1 are the rows of an indicator matrix.
 - ``taxonomy``: the tree that has the labels as nodes. Indicator matrices then have a column for each class or for each
   node. Labels and indicators of classes stand for the paths to them; indicators of nodes are taken as they stand, since
   predictions made node by node may contradict the tree. The root does not count.

@@ -179,7 +179,7 @@ def read_labels(name: str, y: Any, *, mixed: bool = False) -> npt.NDArray[Any] |
 def read_items(name: str, y: Any, *, mixed: bool = False) -> npt.NDArray[Any] | LabelSets | ListedSets:
     """Read labels as :func:`read_labels` does, or lists of labels: a list, tuple or set of names for each item.
 
-    Lists of numbers that form a rectangle are an indicator matrix. Tuples of nothing but 0 and 1 could be either.
+    Lists of the same length, two or more, that have nothing but 0 and 1 are an indicator matrix.
     """
     plain = isinstance(y, str | bytes) or np.isscalar(y) or y is None or len(getattr(y, "shape", (0,))) != 1
     if plain or getattr(y, "dtype", np.dtype(object)) != np.dtype(object):
@@ -189,34 +189,24 @@ def read_items(name: str, y: Any, *, mixed: bool = False) -> npt.NDArray[Any] | 
         return read_labels(name, y, mixed=mixed)
     lengths = np.fromiter(map(len, listed), dtype=np.int64, count=len(listed))
     flat = list(chain.from_iterable(listed))
-    if lengths[0] > 0 and (lengths == lengths[0]).all() and _is_indicator(name, listed, flat):
+    if any(isinstance(label, _COLLECTIONS) for label in flat):
+        raise ValueError(f"{name} must be one list of labels per item, got lists of lists")
+    if lengths[0] > 0 and (lengths == lengths[0]).all() and _is_indicator(listed, flat):
         return read_labels(name, listed, mixed=mixed)
     labels = read_labels(name, flat, mixed=mixed) if flat else np.empty(0, dtype=str)
-    if isinstance(labels, LabelSets):
-        raise ValueError(f"{name} must be one list of labels per item, got lists of lists")
+    assert isinstance(labels, np.ndarray)
     return ListedSets(len(listed), np.repeat(np.arange(len(listed)), lengths), labels)
 
 
-def _is_indicator(name: str, listed: list[Any], flat: list[Any]) -> bool:
-    """Whether collections of the same length are rows of an indicator matrix; refuses what could be either."""
+def _is_indicator(listed: list[Any], flat: list[Any]) -> bool:
+    """Whether collections of the same length are rows of an indicator matrix."""
     if any(isinstance(each, set | frozenset) for each in listed):
         return False
     values = np.asarray(flat)
-    if values.dtype.kind not in _NUMBERS or values.ndim != 1:
-        return False
-    others = values[~np.isin(values, (0, 1))]
-    tuples = any(isinstance(each, tuple) for each in listed)
-    if tuples and len(others) == 0:
-        raise ValueError(
-            f"{name} has tuples of 0 and 1, all of the same length: give an array if it is an indicator matrix, or "
-            f"sets if 0 and 1 are labels"
-        )
-    if not tuples and len(others) > 0:
-        raise ValueError(
-            f"{name} has lists of numbers, all of the same length, so it must be an indicator matrix of 0 and 1, got "
-            f"the value {others[0]}; if the numbers are labels, give tuples or sets"
-        )
-    return not tuples
+    if values.dtype.kind == "f":
+        return True
+    # As sets, rows of two or more numbers 0 and 1 would repeat labels, or all be the same.
+    return len(listed[0]) > 1 and values.dtype.kind in _NUMBERS and bool(np.isin(values, (0, 1)).all())
 
 
 def _too_large(name: str, labels: npt.NDArray[Any]) -> ValueError:
