@@ -61,14 +61,30 @@ def _readers() -> dict[str, Target]:
         b"@relation r\n@attribute a numeric\n@attribute 'b c' {x,y}\n@attribute class hierarchical 1,1/2,3\n@data\n"
         b"1.5,x,1/2@3\n?,y,1\n{0 2.5,2 3}\n"
     )
+    sizes = b"2 5 4\n0,3 1:0.5 4:1\n 2:7\n"
+    mulan = (
+        b"@relation r\n@attribute a numeric\n@attribute b {0,1}\n@attribute 'c d' {0,1}\n@data\n{0 1.5,1 1}\n{2 1}\n"
+    )
+    names = (
+        b'<?xml version="1.0" encoding="utf-8"?>\n<labels>\n<label name="b"><label name="c d"/></label>\n</labels>\n'
+    )
+
+    def with_names(content: bytes) -> object:
+        return datasets.read_mulan(io.BytesIO(content), io.BytesIO(names))
+
+    def with_rows(content: bytes) -> object:
+        return datasets.read_mulan(io.BytesIO(mulan), io.BytesIO(content))
+
     packed = io.BytesIO()
     np.savez(packed, data=np.ones(3), indices=np.arange(3), indptr=np.array([0, 1, 3]), y=np.array([0, 1]))
     return {
         "svmlight": Target(reader(datasets.read_svmlight), [svmlight, gzip.compress(svmlight)]),
-        "svmlight-multilabel": Target(reader(datasets.read_svmlight, multilabel=True), [svmlight, b"1,2 1:1\n"]),
+        "svmlight-multilabel": Target(reader(datasets.read_svmlight, multilabel=True), [svmlight, sizes]),
         "lshtc": Target(reader(datasets.read_lshtc), [b"12 0:5 17:2 3:1\n7 1:1\n"]),
         "vw": Target(reader(datasets.read_vw), [b"3 | 1:0.5 7:2 9\n1 2.5 tag| a:1\n"]),
         "arff": Target(reader(datasets.read_arff), [arff]),
+        "mulan": Target(_refusing(with_names), [mulan]),
+        "mulan-labels": Target(_refusing(with_rows), [names]),
         "npz": Target(reader(datasets.read_npz), [packed.getvalue()]),
         "table": Target(reader(datasets.read_table), [b"a\tb\n1\t2\n"]),
         "text-pairs": Target(reader(datasets.read_text_pairs), [b'[["text", "label"], ["x", "y"]]']),

@@ -208,6 +208,17 @@ def test_the_page_of_blocks_runs(capsys):
     assert kernel.startswith("PerBlock({'words': Linear(")
 
 
+def test_the_page_of_several_labels_runs(capsys):
+    assert run_page("several-labels-scores.md") == 3
+    micro, macro, losses, precision, scored, levels = capsys.readouterr().out.splitlines()
+    assert micro == "PrecisionRecallF(precision=0.5, recall=0.6666666666666666, f=0.5714285714285714)"
+    assert macro == "PrecisionRecallF(precision=0.5, recall=0.5, f=0.5)"
+    assert [float(loss) for loss in losses.split()] == pytest.approx([1 / 3, 1])
+    assert float(precision) == pytest.approx(1 / 2)
+    assert float(scored) == 1
+    assert levels == "[0.66666667 1.        ]"
+
+
 class TestAddingAKernel:
     page = read_page("adding-a-kernel.md")
 

@@ -37,9 +37,9 @@ def changed(seed, generator):
     return bytes(content)
 
 
-@pytest.mark.parametrize("number", range(22))
+@pytest.mark.parametrize("number", range(24))
 def test_changed_files(number, targets):
-    assert len(targets) == 22
+    assert len(targets) == 24
     target = list(targets.values())[number]
     generator = np.random.default_rng(number)
     with warnings.catch_warnings():

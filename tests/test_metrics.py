@@ -833,7 +833,7 @@ CLASSES = ["A/1", "A/2", "B/1"]
         (GOOD, GOOD, {"sample_weight": ["x", "y"]}, "sample_weight must be numbers"),
         (GOOD, ["A/1", None], {}, r"y_pred\[1\] is None"),
         (["A/1", 3.5], GOOD, {}, r"y_true\[1\] is 3.5"),
-        ([["A/1"], ["A/1", "A/2"]], GOOD, {}, "MultiLabelBinarizer"),
+        ([["A/1"], "A/2"], GOOD, {}, "y_true must be one label or one list of labels per item"),
         ("A/1", GOOD, {}, "y_true must be an array"),
     ],
 )
@@ -874,7 +874,12 @@ def test_bad_sets(name, true, predicted, message):
         (GOOD[:1], PROBA, {}, "y_true has 1 items but proba has 2"),
         (GOOD, PROBA[:, :2], {}, r"proba has shape \(2, 2\)"),
         (GOOD, np.where(PROBA == 0.8, np.nan, PROBA), {}, "proba has NaN values, the first in row 1 for class 'B/1'"),
-        (GOOD, sp.csr_array(PROBA), {}, "proba is a sparse matrix"),
+        (
+            GOOD,
+            sp.csr_array(PROBA),
+            {"classes": CLASSES[:2]},
+            "proba (is a sparse matrix|has 3 columns but there are 2)",
+        ),
         (GOOD, "x", {}, "proba must be numbers"),
         (["A/1", "C"], PROBA, {}, "y_true has labels that are not in classes: 'C'"),
         ([1, 2], PROBA, {}, "y_true has labels such as 1 and classes such as 'A/1'"),
@@ -888,6 +893,12 @@ def test_bad_sets(name, true, predicted, message):
 def test_bad_probabilities(name, true, proba, options, message):
     with pytest.raises(ValueError, match=message):
         PROBA_METRICS[name](true, proba, **{"classes": CLASSES, **options})
+
+
+@pytest.mark.parametrize("name", ["log_loss", "ece", "ece_quantile"])
+def test_probabilities_of_all_classes_are_dense(name):
+    with pytest.raises(ValueError, match="proba is a sparse matrix"):
+        PROBA_METRICS[name](GOOD, sp.csr_array(PROBA), classes=CLASSES)
 
 
 @pytest.mark.parametrize(
@@ -960,7 +971,9 @@ def test_bad_arguments(call, message):
         call()
 
 
-@pytest.mark.parametrize("module", ["labels", "hierarchy", "probability", "confidence"])
+@pytest.mark.parametrize(
+    "module", ["labels", "hierarchy", "probability", "confidence", "ranking", "propensity", "precision_recall"]
+)
 def test_examples(module):
     result = doctest.testmod(importlib.import_module(f"taxolearn.metrics.{module}"))
     assert result.attempted > 0

@@ -31,5 +31,8 @@ def _single(labels: Any, path: str) -> Any:
         return labels
     for row, each in enumerate(labels, start=1):
         if len(each) != 1:
-            raise CommandError(f"{path}, row {row}: there are {len(each)} labels, expected one")
+            raise CommandError(
+                f"{path}, row {row}: there are {len(each)} labels, expected one; rows with several are read in "
+                "Python by taxolearn.datasets.read_arff, read_mulan or read_svmlight(..., multilabel=True)"
+            )
     return np.array([each[0] for each in labels])

@@ -169,7 +169,7 @@ def hierarchical_precision_recall_f(
 
 
 def level_precision_recall_f(
-    y_true: Any, y_pred: Any, *, taxonomy: Taxonomy, beta: float = 1.0, sample_weight: Any = None
+    y_true: Any, y_pred: Any, *, taxonomy: Taxonomy, beta: float = 1.0, close: bool = False, sample_weight: Any = None
 ) -> LevelScores:
     """Precision, recall and F over all nodes of each level of the tree (Rousu et al. 2006, table 3).
 
@@ -179,6 +179,8 @@ def level_precision_recall_f(
         See :mod:`taxolearn.metrics`.
     beta : float, default=1.0
         As in :func:`hierarchical_precision_recall_f`.
+    close : bool, default=False
+        Whether ancestors are added to indicators of nodes, too, as :func:`hierarchical_precision_recall_f` does.
 
     Returns
     -------
@@ -193,7 +195,7 @@ def level_precision_recall_f(
     >>> level_precision_recall_f(["A/1", "A/1"], ["A/2", "A"], taxonomy=taxonomy).recall
     array([1., 0.])
     """
-    both, true, predicted = _level_weights(y_true, y_pred, taxonomy, sample_weight, close=False)
+    both, true, predicted = _level_weights(y_true, y_pred, taxonomy, sample_weight, close=close)
     scores = _scores(both, true, predicted, beta)
     return LevelScores(np.arange(1, taxonomy.height + 1), *scores, true, predicted)
 

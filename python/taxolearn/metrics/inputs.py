@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "LabelSets",
+    "ListedSets",
     "NodePair",
     "SetPair",
     "average",
@@ -24,6 +26,7 @@ __all__ = [
     "contains",
     "read_classes",
     "read_confidence",
+    "read_items",
     "read_labels",
     "read_nodes",
     "read_scores",
@@ -33,6 +36,7 @@ __all__ = [
     "read_weights",
     "rounding",
     "row_blocks",
+    "sets_over",
     "sums",
 ]
 
@@ -42,6 +46,7 @@ FloatArray = npt.NDArray[np.float64]
 _NUMBERS = "biuf"
 _INT64 = np.iinfo(np.int64)
 _BOOLEANS = {bool, np.bool_}
+_COLLECTIONS = (set, frozenset, tuple, list, np.ndarray)
 _KINDS = ("strings", "integers", "booleans")
 _EXACT = 2**53  # floats from here on do not tell neighbouring integers apart
 _BLOCK = 2**21  # scores looked at in one piece, so that scratch stays small beside the scores themselves
@@ -64,6 +69,18 @@ class LabelSets:
     def columns(self) -> IntArray:
         """Label of each key."""
         return self.keys % self.width
+
+
+class ListedSets(NamedTuple):
+    """The labels that ``n`` items have, as they were listed: the item of each label, rising, and the label."""
+
+    n: int
+    rows: IntArray
+    labels: npt.NDArray[Any]
+
+    def over(self, width: int, columns: IntArray) -> LabelSets:
+        """Make sets over ``width`` labels from the column of each label."""
+        return LabelSets(self.n, width, np.unique(self.rows * width + columns))
 
 
 class SetPair(NamedTuple):
@@ -126,8 +143,8 @@ def read_labels(name: str, y: Any, *, mixed: bool = False) -> npt.NDArray[Any] |
         return _sets_of_matrix(name, sp.csr_array(labels))
     if labels.ndim != 1:
         raise ValueError(
-            f"{name} must be one label per item or an indicator matrix; lists of labels become one by "
-            f"sklearn.preprocessing.MultiLabelBinarizer(classes=..., sparse_output=True)"
+            f"{name} must be one label or one list of labels per item, or an indicator matrix, got something of other "
+            f"dimensions"
         )
     if len(labels) == 0:
         raise ValueError(f"{name} is empty, at least one item is needed")
@@ -159,6 +176,39 @@ def read_labels(name: str, y: Any, *, mixed: bool = False) -> npt.NDArray[Any] |
     return labels
 
 
+def read_items(name: str, y: Any, *, mixed: bool = False) -> npt.NDArray[Any] | LabelSets | ListedSets:
+    """Read labels as :func:`read_labels` does, or lists of labels: a list, tuple or set of names for each item.
+
+    Lists of the same length, two or more, that have nothing but 0 and 1 are an indicator matrix.
+    """
+    plain = isinstance(y, str | bytes) or np.isscalar(y) or y is None or len(getattr(y, "shape", (0,))) != 1
+    if plain or getattr(y, "dtype", np.dtype(object)) != np.dtype(object):
+        return read_labels(name, y, mixed=mixed)
+    listed = list(y)
+    if not listed or not all(isinstance(each, _COLLECTIONS) and getattr(each, "ndim", 1) == 1 for each in listed):
+        return read_labels(name, y, mixed=mixed)
+    lengths = np.fromiter(map(len, listed), dtype=np.int64, count=len(listed))
+    flat = list(chain.from_iterable(listed))
+    if any(isinstance(label, _COLLECTIONS) for label in flat):
+        raise ValueError(f"{name} must be one list of labels per item, got lists of lists")
+    if lengths[0] > 0 and (lengths == lengths[0]).all() and _is_indicator(listed, flat):
+        return read_labels(name, listed, mixed=mixed)
+    labels = read_labels(name, flat, mixed=mixed) if flat else np.empty(0, dtype=str)
+    assert isinstance(labels, np.ndarray)
+    return ListedSets(len(listed), np.repeat(np.arange(len(listed)), lengths), labels)
+
+
+def _is_indicator(listed: list[Any], flat: list[Any]) -> bool:
+    """Whether collections of the same length are rows of an indicator matrix."""
+    if any(isinstance(each, set | frozenset) for each in listed):
+        return False
+    values = np.asarray(flat)
+    if values.dtype.kind == "f":
+        return True
+    # As sets, rows of two or more numbers 0 and 1 would repeat labels, or all be the same.
+    return len(listed[0]) > 1 and values.dtype.kind in _NUMBERS and bool(np.isin(values, (0, 1)).all())
+
+
 def _too_large(name: str, labels: npt.NDArray[Any]) -> ValueError:
     culprit = next(label for label in labels.tolist() if not _INT64.min <= label <= _INT64.max)
     return ValueError(f"{name} has the integer {culprit}, which does not fit into 64 bits with a sign; use strings")
@@ -174,8 +224,7 @@ def _typed(name: str, labels: npt.NDArray[Any], *, mixed: bool) -> npt.NDArray[A
     if others:
         if any(issubclass(kind, list | tuple | set | frozenset | np.ndarray) for kind in others):
             raise ValueError(
-                f"{name} has items with several labels; make it an indicator matrix by "
-                f"sklearn.preprocessing.MultiLabelBinarizer(classes=..., sparse_output=True)"
+                f"{name} has several labels where one is expected, or items of which some are lists and others are not"
             )
         row, label = next((row, label) for row, label in enumerate(labels) if type(label) in others)
         raise ValueError(f"{name}[{row}] is {label!r}, expected a string or an integer")
@@ -215,23 +264,55 @@ def _sets_of_matrix(name: str, matrix: Any) -> LabelSets:
     return LabelSets(n, width, (rows * width + matrix.indices)[on])
 
 
-def read_sets(y_true: Any, y_pred: Any) -> tuple[SetPair, npt.NDArray[Any] | None]:
-    """Read truth and prediction as sets over the same labels, and these labels, or None for indicator matrices."""
-    true, predicted = read_labels("y_true", y_true), read_labels("y_pred", y_pred)
-    if isinstance(true, LabelSets) and isinstance(predicted, LabelSets):
-        if (true.n, true.width) != (predicted.n, predicted.width):
-            raise ValueError(
-                f"y_true has shape ({true.n}, {true.width}) but y_pred has ({predicted.n}, {predicted.width}); "
-                f"rows and columns must be the same items and labels"
-            )
-        return SetPair(true, predicted), None
-    if isinstance(true, LabelSets) or isinstance(predicted, LabelSets):
-        raise ValueError("y_true and y_pred must be both one label per item or both indicator matrices")
-    _check_lengths(len(true), len(predicted))
-    check_same_kind("y_true", true, "y_pred", predicted)
-    names, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
-    keys = np.tile(np.arange(len(true)) * len(names), 2) + codes.reshape(-1)
-    return SetPair(*(LabelSets(len(true), len(names), part) for part in np.split(keys, 2))), names
+def read_sets(y_true: Any, y_pred: Any, classes: Any = None) -> tuple[SetPair, npt.NDArray[Any] | None]:
+    """Read truth and prediction as sets over the same labels, and these labels.
+
+    They are the classes or, for None, those that occur; of indicator matrices they are not known and None.
+    """
+    true, predicted = (_listed(read_items(name, y)) for name, y in (("y_true", y_true), ("y_pred", y_pred)))
+    names = None if classes is None else read_classes(classes)
+    if isinstance(true, ListedSets) and isinstance(predicted, ListedSets):
+        _check_lengths(true.n, predicted.n)
+        names = _names_of(true, predicted) if names is None else names
+    pair = SetPair(sets_over("y_true", true, names), sets_over("y_pred", predicted, names))
+    if (pair.true.n, pair.true.width) != (pair.predicted.n, pair.predicted.width):
+        raise ValueError(
+            f"y_true has shape ({pair.true.n}, {pair.true.width}) but y_pred has ({pair.predicted.n}, "
+            f"{pair.predicted.width}); rows and columns must be the same items and labels"
+        )
+    return pair, names
+
+
+def _listed(items: npt.NDArray[Any] | LabelSets | ListedSets) -> LabelSets | ListedSets:
+    """One label per item as a list of one."""
+    return ListedSets(len(items), np.arange(len(items)), items) if isinstance(items, np.ndarray) else items
+
+
+def _names_of(true: ListedSets, predicted: ListedSets) -> npt.NDArray[Any]:
+    """Return the labels that occur."""
+    if len(true.labels) == 0 or len(predicted.labels) == 0:
+        return np.unique(max(true.labels, predicted.labels, key=len))
+    check_same_kind("y_true", true.labels, "y_pred", predicted.labels)
+    return np.unique(np.concatenate([true.labels, predicted.labels]))
+
+
+def sets_over(
+    name: str, items: npt.NDArray[Any] | LabelSets | ListedSets, classes: npt.NDArray[Any] | None
+) -> LabelSets:
+    """Turn items into sets of columns, those of an indicator matrix or the places of the labels among the classes."""
+    items = _listed(items)
+    if isinstance(items, LabelSets):
+        if classes is not None and items.width != len(classes):
+            raise ValueError(f"{name} has {items.width} columns but there are {len(classes)} classes")
+        return items
+    if classes is None:
+        raise ValueError(
+            f"{name} lists labels by name, so classes is needed, the names of the columns; without it, truth and "
+            f"predictions must be both one label per item or both lists of labels or both indicator matrices"
+        )
+    if len(items.labels) == 0:
+        return LabelSets(items.n, len(classes), np.empty(0, dtype=np.int64))
+    return items.over(len(classes), class_columns(name, items.labels, classes))
 
 
 def check_same_kind(name: str, labels: npt.NDArray[Any], other: str, others: npt.NDArray[Any]) -> None:
@@ -271,9 +352,9 @@ def read_nodes(y_true: Any, y_pred: Any, taxonomy: Taxonomy, *, close: bool) -> 
     ``close`` gets the ancestors of its nodes.
     """
     read_taxonomy(taxonomy)
-    parts: list[IntArray | LabelSets] = []
+    parts: list[IntArray | LabelSets | ListedSets] = []
     for name, y in (("y_true", y_true), ("y_pred", y_pred)):
-        labels = read_labels(name, y, mixed=True)
+        labels = read_items(name, y, mixed=True)
         if isinstance(labels, LabelSets):
             if labels.width not in (taxonomy.n_nodes, taxonomy.n_classes):
                 raise ValueError(
@@ -281,23 +362,27 @@ def read_nodes(y_true: Any, y_pred: Any, taxonomy: Taxonomy, *, close: bool) -> 
                     f"{taxonomy.n_classes} (its classes)"
                 )
             parts.append(labels)
+        elif isinstance(labels, ListedSets):
+            none = np.empty(0, dtype=np.int64)
+            nodes = taxonomy.index(labels.labels, argument=name) if len(labels.labels) > 0 else none
+            parts.append(labels._replace(labels=np.asarray(nodes, dtype=np.int64)))
         else:
             parts.append(np.asarray(taxonomy.index(labels, argument=name), dtype=np.int64))
     true, predicted = parts
-    _check_lengths(*(part.n if isinstance(part, LabelSets) else len(part) for part in parts))
+    _check_lengths(*(len(part) if isinstance(part, np.ndarray) else part.n for part in parts))
     if isinstance(true, np.ndarray) and isinstance(predicted, np.ndarray):
         return NodePair(true, predicted)
-    return SetPair(*(_node_sets(part, taxonomy, close=close) for part in parts))
+    return SetPair(*(_node_sets(_listed(part), taxonomy, close=close) for part in parts))
 
 
-def _node_sets(part: IntArray | LabelSets, taxonomy: Taxonomy, *, close: bool) -> LabelSets:
+def _node_sets(part: LabelSets | ListedSets, taxonomy: Taxonomy, *, close: bool) -> LabelSets:
     if isinstance(part, LabelSets):
         n, rows, nodes = part.n, part.rows, part.columns
         if part.width != taxonomy.n_nodes:
             nodes = nodes + taxonomy.n_inner
             close = True
     else:
-        n, rows, nodes, close = len(part), np.arange(len(part)), part, True
+        (n, rows, nodes), close = part, True
     below = nodes > 0
     rows, nodes = rows[below], nodes[below]
     keys = rows * taxonomy.n_nodes + nodes
@@ -350,7 +435,9 @@ def read_classes(classes: Any) -> npt.NDArray[Any]:
     return names
 
 
-def read_scores(name: str, scores: Any, classes: npt.NDArray[Any], *, probabilities: bool = False) -> npt.NDArray[Any]:
+def read_scores(
+    name: str, scores: Any, classes: npt.NDArray[Any] | None, *, probabilities: bool = False
+) -> npt.NDArray[Any]:
     """Read a number for each item and class, without NaN; with ``probabilities``, between 0 and 1."""
     if sp.issparse(scores):
         raise ValueError(f"{name} is a sparse matrix; the score of every class is needed, as a dense array")
@@ -360,16 +447,16 @@ def read_scores(name: str, scores: Any, classes: npt.NDArray[Any], *, probabilit
             matrix = matrix.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be numbers, one row per item and one column per class") from None
-    if matrix.ndim != 2 or matrix.shape[1] != len(classes):
-        raise ValueError(
-            f"{name} has shape {matrix.shape}, expected one row per item and {len(classes)} columns, as many as classes"
-        )
-    if len(matrix) == 0:
+    if matrix.ndim != 2 or (classes is not None and matrix.shape[1] != len(classes)):
+        columns = "one column per class" if classes is None else f"{len(classes)} columns, as many as classes"
+        raise ValueError(f"{name} has shape {matrix.shape}, expected one row per item and {columns}")
+    if matrix.size == 0:
         raise ValueError(f"{name} is empty, at least one item is needed")
     low, high = matrix.min(), matrix.max()
     if np.isnan(low):
         row, column = np.argwhere(np.isnan(matrix))[0]
-        raise ValueError(f"{name} has NaN values, the first in row {row} for class {classes[column].item()!r}")
+        which = f"column {column}" if classes is None else f"class {classes[column].item()!r}"
+        raise ValueError(f"{name} has NaN values, the first in row {row} for {which}")
     slack = rounding(matrix)
     if probabilities and (low < -slack or high > 1 + slack):
         raise ValueError(f"{name} must be probabilities between 0 and 1, got values from {low} to {high}")
@@ -413,17 +500,13 @@ def class_columns(name: str, labels: npt.NDArray[Any], classes: npt.NDArray[Any]
     return columns
 
 
-def read_truth(y_true: Any, classes: npt.NDArray[Any], scores: npt.NDArray[Any], argument: str = "proba") -> LabelSets:
-    """Read the true classes of each item as sets of columns."""
-    true = read_labels("y_true", y_true)
-    if isinstance(true, LabelSets):
-        if true.width != len(classes):
-            raise ValueError(f"y_true has {true.width} columns but there are {len(classes)} classes")
-    else:
-        columns = class_columns("y_true", true, classes)
-        true = LabelSets(len(true), len(classes), np.arange(len(true)) * len(classes) + columns)
-    if true.n != len(scores):
-        raise ValueError(f"y_true has {true.n} items but {argument} has {len(scores)} rows")
+def read_truth(y_true: Any, classes: npt.NDArray[Any] | None, scores: Any, argument: str = "proba") -> LabelSets:
+    """Read the true classes of each item as sets of columns of the scores."""
+    true = sets_over("y_true", read_items("y_true", y_true), classes)
+    if true.n != scores.shape[0]:
+        raise ValueError(f"y_true has {true.n} items but {argument} has {scores.shape[0]} rows")
+    if true.width != scores.shape[1]:
+        raise ValueError(f"y_true has {true.width} columns but {argument} has {scores.shape[1]}")
     return true
 
 

@@ -1,11 +1,14 @@
 """Metrics in which labels are just right or wrong."""
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from taxolearn.metrics.hierarchy import PrecisionRecallF
 from taxolearn.metrics.inputs import (
+    FloatArray,
     IntArray,
     LabelSets,
     NodePair,
@@ -18,13 +21,15 @@ from taxolearn.metrics.inputs import (
     sums,
 )
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.validation import check_choice
+from taxolearn.validation import check_choice, check_number
 
-__all__ = ["accuracy", "f1", "wrong_items", "zero_one_loss"]
+__all__ = ["accuracy", "f1", "hamming_loss", "precision_recall_f", "wrong_items", "zero_one_loss"]
+
+_AVERAGES = ("micro", "macro", "examples")
 
 
 def accuracy(y_true: Any, y_pred: Any, *, taxonomy: Taxonomy | None = None, sample_weight: Any = None) -> float:
-    """Fraction of items whose label, or whole set of labels, is predicted exactly.
+    """Fraction of items whose label, or whole set of labels, is predicted exactly (subset accuracy).
 
     The parameters are described in :mod:`taxolearn.metrics`.
 
@@ -94,26 +99,132 @@ def f1(y_true: Any, y_pred: Any, *, average: str, labels: Any = None, sample_wei
     0.48888888888888893
     """
     check_choice("average", average, ("micro", "macro"))
-    pair, names = read_sets(y_true, y_pred)
+    absent = math.nan if labels is None or average == "micro" else 0.0
+    scores = precision_recall_f(
+        y_true, y_pred, average=average, labels=labels, undefined=absent, sample_weight=sample_weight
+    )
+    return scores.f
+
+
+def precision_recall_f(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    average: str,
+    labels: Any = None,
+    undefined: float = 0.0,
+    beta: float = 1.0,
+    classes: Any = None,
+    sample_weight: Any = None,
+) -> PrecisionRecallF:
+    """Precision, recall and F over sets of labels: of all decisions, or the mean over labels or over items.
+
+    With the counts TP, FP and FN of a label, of an item, or of all decisions, precision is TP / (TP + FP), recall
+    TP / (TP + FN) and F ``(1 + beta**2) TP / ((1 + beta**2) TP + FP + beta**2 FN)``.
+
+    Papers treat labels without a true item in different ways, and macro averages depend on it. By default all labels
+    count, and a ratio 0 / 0 is 0, so a label that no item has can only lower the mean. ``labels="true"`` counts the
+    labels that some item has. ``undefined=1.0`` rewards predicting nothing where there is nothing; NaN leaves out what
+    is undefined. Some papers have a macro-F that is the harmonic mean of the macro averages of precision and recall,
+    not the mean of F (Opitz and Burst 2019); it follows from those two.
+
+    Parameters
+    ----------
+    y_true, y_pred, sample_weight
+        See :mod:`taxolearn.metrics`.
+    average : {"micro", "macro", "examples"}
+        Counts are summed over all labels and items ("micro"), or there is a score for each label ("macro") or each item
+        ("examples") and these are averaged.
+    labels : "true" or array-like, default=None
+        The labels to count: those that occur in ``y_true`` (with a positive weight), or these names, or column numbers
+        if ``y_true`` is an indicator matrix and there are no ``classes``. None takes all.
+    undefined : {0.0, 1.0, nan}, default=0.0
+        What a ratio 0 / 0 is. NaN is left out of averages.
+    beta : float, default=1.0
+        How much more recall counts than precision.
+    classes : array-like of shape (n_labels,), default=None
+        Names of all labels, in the order of the columns of indicator matrices. None takes the columns, or for lists of
+        labels those that occur.
+
+    Returns
+    -------
+    PrecisionRecallF
+        Named tuple (precision, recall, f).
+
+    Examples
+    --------
+    >>> from taxolearn.metrics import precision_recall_f
+    >>> true, predicted = [["a", "b"], ["a"], []], [["a"], ["a"], ["b"]]
+    >>> precision_recall_f(true, predicted, average="macro")
+    PrecisionRecallF(precision=0.5, recall=0.5, f=0.5)
+    >>> precision_recall_f(true, predicted, average="examples")
+    PrecisionRecallF(precision=0.6666666666666666, recall=0.5, f=0.5555555555555555)
+    """
+    check_choice("average", average, _AVERAGES)
+    square = check_number("beta", beta, least=0, strict=True) ** 2
+    if isinstance(undefined, bool) or not (undefined in (0, 1) or undefined != undefined):
+        raise ValueError(f"undefined must be 0.0, 1.0 or nan, got {undefined!r}")
+    pair, names = read_sets(y_true, y_pred, classes)
     n, width = pair.true.n, pair.true.width
     weights = read_weights(sample_weight, n)
-    hit, true, predicted = (
-        sums(keys % width, weights[keys // width], width)
-        for keys in (pair.common(), pair.true.keys, pair.predicted.keys)
-    )
-    both, total = 2 * hit, true + predicted  # 2 TP and 2 TP + FP + FN
-    if labels is None:
-        chosen = np.flatnonzero(total > 0)
-        n_labels = len(chosen)
+    parts = [pair.common(), pair.true.keys, pair.predicted.keys]
+    absent = 0  # labels that are named but occur nowhere
+    if isinstance(labels, str):
+        check_choice("labels", labels, ("true",))
+        chosen = np.flatnonzero(_label_sums(pair.true.keys, weights, width) > 0)
+    elif labels is None:
+        chosen = np.arange(width)
     else:
         chosen, n_labels = _chosen_labels(labels, names, width)
-    if average == "micro":
-        both, total, n_labels = both[chosen].sum(keepdims=True), total[chosen].sum(keepdims=True), 1
+        absent = n_labels - len(chosen)
+    if average == "examples":
+        counted = np.zeros(width, dtype=bool)
+        counted[chosen] = True
+        both, true, predicted = (
+            np.bincount(keys[counted[keys % width]] // width, minlength=n).astype(np.float64) for keys in parts
+        )
     else:
-        both, total = both[chosen], total[chosen]
-    if n_labels == 0 or (average == "micro" and total[0] == 0):
-        return float("nan")
-    return float(np.divide(both, total, out=np.zeros_like(both), where=total > 0).sum() / n_labels)
+        both, true, predicted = (
+            np.append(_label_sums(keys, weights, width)[chosen], np.zeros(absent)) for keys in parts
+        )
+        weights = np.ones(len(both))
+        if average == "micro":
+            both, true, predicted, weights = (np.array([part.sum()]) for part in (both, true, predicted, np.ones(1)))
+    ratios = ((both, predicted), (both, true), ((1 + square) * both, square * true + predicted))
+    return PrecisionRecallF(*(_mean_ratio(over, under, undefined, weights) for over, under in ratios))
+
+
+def _label_sums(keys: IntArray, weights: FloatArray, width: int) -> FloatArray:
+    return sums(keys % width, weights[keys // width], width)
+
+
+def _mean_ratio(over: FloatArray, under: FloatArray, undefined: float, weights: FloatArray) -> float:
+    ratios = np.divide(over, under, out=np.full_like(over, undefined), where=under > 0)
+    counted = ~np.isnan(ratios) & (weights > 0)
+    return float(np.average(ratios[counted], weights=weights[counted])) if counted.any() else math.nan
+
+
+def hamming_loss(y_true: Any, y_pred: Any, *, classes: Any = None, sample_weight: Any = None) -> float:
+    """Fraction of wrong decisions: the symmetric difference of each item's sets over the number of labels, averaged.
+
+    Parameters
+    ----------
+    y_true, y_pred, sample_weight
+        See :mod:`taxolearn.metrics`.
+    classes : array-like of shape (n_labels,), default=None
+        As in :func:`precision_recall_f`; the loss depends on the number of labels, so lists of labels need it.
+
+    Examples
+    --------
+    >>> from taxolearn.metrics import hamming_loss
+    >>> hamming_loss([["a", "b"], []], [["a"], ["b"]], classes=["a", "b", "c", "d"])
+    0.25
+    """
+    pair, names = read_sets(y_true, y_pred, classes)
+    if names is not None and classes is None:
+        raise ValueError("classes is needed, since y_true and y_pred may lack some labels; or give indicator matrices")
+    losses = np.bincount(pair.different() // pair.true.width, minlength=pair.true.n) / pair.true.width
+    return average(losses, read_weights(sample_weight, len(losses)))
 
 
 def _chosen_labels(labels: Any, names: npt.NDArray[Any] | None, width: int) -> tuple[IntArray, int]:

@@ -1,14 +1,12 @@
-"""Metrics of the scores or probabilities of all classes."""
+"""Metrics of the probabilities of all classes."""
 
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logsumexp
 
 from taxolearn.metrics.inputs import (
     FloatArray,
-    LabelSets,
     average,
     read_classes,
     read_scores,
@@ -17,9 +15,8 @@ from taxolearn.metrics.inputs import (
     rounding,
     row_blocks,
 )
-from taxolearn.validation import check_number
 
-__all__ = ["log_loss", "log_losses", "precision_at_k", "reciprocal_rank"]
+__all__ = ["log_loss", "log_losses"]
 
 
 def log_loss(
@@ -95,85 +92,3 @@ def log_losses(y_true: Any, proba: Any = None, *, classes: Any, log_proba: Any =
         with np.errstate(divide="ignore"):
             found = np.log(np.maximum(found, 0.0))
     return 0.0 - found  # no negative zero
-
-
-def reciprocal_rank(y_true: Any, proba: Any, *, classes: Any, sample_weight: Any = None) -> float:
-    """Mean of one over the rank of the true class, called precision by Seeger (2008), 6.1.
-
-    The class with the largest score has rank 1. Ties count against the classifier: the rank is the number of classes
-    whose score is at least that of the true one, so scores that are all equal earn 1 / n_classes and nothing more.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,), or sparse or dense indicator matrix of shape (n, n_classes)
-        The true classes. Of several, the best ranked counts, and the others are not in its way.
-    proba : array-like of shape (n, n_classes)
-        Probabilities or any other scores; only their order matters.
-    classes, sample_weight
-        See :mod:`taxolearn.metrics`.
-
-    Examples
-    --------
-    >>> from taxolearn.metrics import reciprocal_rank
-    >>> reciprocal_rank(["b", "b"], [[0.2, 0.5, 0.3], [0.7, 0.2, 0.1]], classes=["a", "b", "c"])
-    0.75
-    """
-    scores, true, weights = _read(y_true, proba, classes, sample_weight)
-    rows = true.rows
-    starts = np.searchsorted(rows, np.arange(true.n))
-    if len(rows) < true.n or (rows[np.minimum(starts, len(rows) - 1)] != np.arange(true.n)).any():
-        raise ValueError("y_true has rows without a label, which have no rank; leave them out")
-    values = scores[rows, true.columns]
-    best = np.maximum.reduceat(values, starts)
-    ranks = 1 - np.bincount(rows, weights=values == best[rows], minlength=true.n)
-    for block in row_blocks(scores):
-        ranks[block] += np.count_nonzero(scores[block] >= best[block, np.newaxis], axis=1)
-    return average(1 / ranks, weights)
-
-
-def precision_at_k(y_true: Any, proba: Any, *, classes: Any, k: int = 1, sample_weight: Any = None) -> float:
-    """Mean fraction of true classes among the k with the largest scores.
-
-    Ties at the k-th place count against the classifier: of classes with the same score, the wrong ones come first. An
-    item with fewer than k true classes cannot reach 1.
-
-    Parameters
-    ----------
-    y_true, classes, sample_weight
-        See :mod:`taxolearn.metrics`.
-    proba : array-like of shape (n, n_classes)
-        As in :func:`reciprocal_rank`.
-    k : int, default=1
-        Number of classes looked at.
-
-    Examples
-    --------
-    >>> from taxolearn.metrics import precision_at_k
-    >>> precision_at_k([[1, 1, 0], [0, 0, 1]], [[0.2, 0.5, 0.3], [0.7, 0.2, 0.1]], classes=["a", "b", "c"], k=2)
-    0.25
-    """
-    scores, true, weights = _read(y_true, proba, classes, sample_weight)
-    check_number("k", k, least=1, integer=True)
-    n_classes = scores.shape[1]
-    if k > n_classes:
-        raise ValueError(f"k must be at most the number of classes, {n_classes}, got {k}")
-    last = np.empty(true.n, dtype=scores.dtype)  # the k-th largest score
-    places, tied = np.empty(true.n), np.empty(true.n)  # of the k places those left for the classes that have it
-    for block in row_blocks(scores):
-        part = scores[block]
-        last[block] = np.partition(part, n_classes - k, axis=1)[:, n_classes - k]
-        places[block] = k - np.count_nonzero(part > last[block, np.newaxis], axis=1)
-        tied[block] = np.count_nonzero(part == last[block, np.newaxis], axis=1)
-    rows = true.rows
-    values = scores[rows, true.columns]
-    sure = np.bincount(rows, weights=values > last[rows], minlength=true.n)
-    tied_true = np.bincount(rows, weights=values == last[rows], minlength=true.n)
-    hits = sure + np.maximum(0, places - (tied - tied_true))
-    return average(hits / k, weights)
-
-
-def _read(y_true: Any, proba: Any, classes: Any, sample_weight: Any) -> tuple[npt.NDArray[Any], LabelSets, FloatArray]:
-    names = read_classes(classes)
-    scores = read_scores("proba", proba, names)
-    true = read_truth(y_true, names, scores)
-    return scores, true, read_weights(sample_weight, true.n)

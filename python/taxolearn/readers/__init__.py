@@ -2,6 +2,7 @@
 
 from taxolearn.readers.arff import ArffData, read_arff
 from taxolearn.readers.labelled import LabelledData
+from taxolearn.readers.mulan import MulanData, read_mulan
 from taxolearn.readers.npz import NpzData, read_npz
 from taxolearn.readers.svmlight import LshtcData, SvmlightData, read_lshtc, read_svmlight
 from taxolearn.readers.tables import read_table
@@ -12,11 +13,13 @@ __all__ = [
     "ArffData",
     "LabelledData",
     "LshtcData",
+    "MulanData",
     "NpzData",
     "SvmlightData",
     "VwData",
     "read_arff",
     "read_lshtc",
+    "read_mulan",
     "read_npz",
     "read_svmlight",
     "read_table",

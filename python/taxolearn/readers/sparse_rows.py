@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
-from typing import Any
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +16,20 @@ from taxolearn import _core
 from taxolearn.raw_files import Source, name_of, read_blocks
 from taxolearn.validation import check_number
 
-__all__ = ["SparseRows"]
+__all__ = ["Sizes", "SparseRows"]
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
 _INEXACT = 2**53
+_HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]*\r?(?=\n|\Z)")
+_LONGEST_HEADER = 200
+
+
+class Sizes(NamedTuple):
+    """The first line of a file of the extreme classification repository."""
+
+    rows: int
+    features: int
+    labels: int
 
 
 @contextmanager
@@ -52,7 +63,14 @@ class SparseRows:
             vocabulary=known,
         )
         self.name = name_of(source)
-        for block in read_blocks(source):
+        self.sizes: Sizes | None = None
+        begin: bytes | None = b"" if form == "svmlight" else None
+        for block in chain(read_blocks(source), [b""]):
+            if begin is not None:  # the first line may come in pieces
+                begin += block
+                if block and len(begin) < _LONGEST_HEADER and b"\n" not in begin:
+                    continue
+                block, begin = self._without_header(begin, multilabel), None
             with _naming(self.name):
                 parser.feed(block)
         with _naming(self.name):
@@ -61,12 +79,25 @@ class SparseRows:
             raise ValueError(f"{self.name}, line 1, column 1: expected at least one row, found none in the whole file")
         self.vocabulary = [name.decode("utf-8", "surrogateescape") for name in parser.vocabulary()]
 
+    def _without_header(self, block: bytes, multilabel: bool) -> bytes:
+        """Read the sizes if the file begins with them: three integers, which are no row. Their line becomes blank."""
+        match = _HEADER.match(block)
+        if match is None:
+            return block
+        if not multilabel:
+            raise ValueError(
+                f"{self.name}, line 1, column 1: expected a row with one label, found the numbers of rows, features "
+                "and labels; such files have several labels per row: pass multilabel=True"
+            )
+        self.sizes = Sizes(*(int(number) for number in match.groups()))
+        return block[match.end() :]
+
     def starts_at_zero(self, zero_based: object) -> bool:
         """Whether the first column has the id 0: as given, or with "auto" if the id 0 occurs."""
         smallest = self.parsed["smallest"]
         has_zero = smallest is not None and smallest[0] == 0
         if isinstance(zero_based, str) and zero_based == "auto":
-            return bool(has_zero)
+            return bool(has_zero) or self.sizes is not None
         if not isinstance(zero_based, bool | np.bool_):
             raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}')
         if has_zero and not zero_based:
@@ -121,5 +152,20 @@ class SparseRows:
             labels = labels.astype(np.int64)
         if not multilabel:
             return labels
-        flat, ends = labels.tolist(), self.parsed["label_offsets"].tolist()
+        offsets = self.parsed["label_offsets"]
+        if self.sizes is not None:
+            self._check_sizes(self.sizes, labels, offsets)
+        flat, ends = labels.tolist(), offsets.tolist()
         return [tuple(flat[first:last]) for first, last in pairwise(ends)]
+
+    def _check_sizes(self, sizes: Sizes, labels: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> None:
+        n_rows = len(offsets) - 1
+        if n_rows != sizes.rows:
+            raise ValueError(f"{self.name}: expected {sizes.rows} rows, as line 1 says, found {n_rows}")
+        wrong = np.flatnonzero((labels < 0) | (labels >= sizes.labels) | (labels != np.rint(labels)))
+        if len(wrong) > 0:
+            row = int(np.searchsorted(offsets, wrong[0], side="right"))
+            raise ValueError(
+                f"{self.name}, row {row}: expected labels from 0 to {sizes.labels - 1}, as line 1 says, found "
+                f"{labels[wrong[0]]:g}"
+            )

@@ -26,9 +26,12 @@ class SvmlightData(LabelledData):
         See `LabelledData`.
     zero_based : bool
         Whether column 0 is the feature 0 (else it is the feature 1). Pass it on to read a second file alike.
+    n_labels : int or None
+        Number of labels, of which some may have no row, if the file begins with the sizes; else None.
     """
 
     zero_based: bool
+    n_labels: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,16 +63,20 @@ def read_svmlight(
     Ids need not be sorted; the result is. Blank lines and comments are passed over. A row may have no
     features. A value 0 is kept as a stored entry.
 
+    Files of the extreme classification repository begin with a line of three numbers: rows, features and labels. Ids
+    and labels count from 0 in them.
+
     Parameters
     ----------
     source : path or binary file
         Compressed files (gzip) are recognised by their content.
     n_features : int, optional
-        Number of columns. By default as many as the largest id needs. Give the training file's number for the test
-        file, so that both agree.
+        Number of columns. By default what the first line says, or as many as the largest id needs. Give the training
+        file's number for the test file, so that both agree.
     zero_based : bool or "auto", default "auto"
-        Whether ids start at 0 or at 1. With "auto" they start at 0 if the id 0 occurs in this file. A test file may
-        lack a feature that the training file has: tell it what the training file had (``zero_based`` of the result).
+        Whether ids start at 0 or at 1. With "auto" they start at 0 if the id 0 occurs in this file or it begins with
+        the sizes. A test file may lack a feature that the training file has: tell it what the training file had
+        (``zero_based`` of the result).
     multilabel : bool, default False
         Lines have any number of labels, also none, joined by commas: ``1,5,7 id:value ...``.
     qid : {"ignore", "error"}, default "ignore"
@@ -91,8 +98,10 @@ def read_svmlight(
     check_choice("qid", qid, ("ignore", "error"))
     rows = SparseRows(source, form="svmlight", multilabel=multilabel, query_ids=qid == "ignore")
     first = rows.starts_at_zero(zero_based)
+    if n_features is None and rows.sizes is not None:
+        n_features = rows.sizes.features
     X = rows.matrix(first_id=0 if first else 1, n_features=n_features, dtype=dtype)
-    return SvmlightData(X, rows.labels(multilabel), first)
+    return SvmlightData(X, rows.labels(multilabel), first, None if rows.sizes is None else rows.sizes.labels)
 
 
 def read_lshtc(
