@@ -18,6 +18,7 @@ from taxolearn.files.save_and_load import load, read_report, save
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult, Solver
 from taxolearn.targets import PartialLabels
+from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.tuning.hyperparameters import Hyperparameters
@@ -26,6 +27,7 @@ from taxolearn.tuning.search import LearningResult
 __all__ = [
     "Blocks",
     "CentroidClassifier",
+    "ClassGraph",
     "CrossValidation",
     "ExpectationResult",
     "FitResult",
