@@ -6,6 +6,7 @@ from taxolearn import datasets, decisions, features, kernels, metrics, model_sel
 from taxolearn.blocks import Blocks
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.couplings.graph import Graph
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
@@ -31,6 +32,7 @@ __all__ = [
     "CrossValidation",
     "ExpectationResult",
     "FitResult",
+    "Graph",
     "Hyperparameters",
     "Independent",
     "KernelLogisticClassifier",
