@@ -436,7 +436,7 @@ def test_what_does_not_go_together_is_told():
         KernelLogisticClassifier(Linear(), coupling=learned, tuning=None).fit(X, y)
     with pytest.raises(ValueError, match=r'method="exact".* is for flat models'):
         KernelLogisticClassifier(coupling=learned, solver="exact").fit(X, y)
-    with pytest.raises(ValueError, match=r"coupling is 3, expected .* or LearnedCoupling"):
+    with pytest.raises(ValueError, match=r"coupling is 3, expected .* LearnedCoupling or Graph"):
         KernelLogisticClassifier(coupling=3).fit(X, y)
     with pytest.raises(ValueError, match=r"5000 \* 2 = 10000 loadings.*Lower rank"):
         learned.n_shared(5000)

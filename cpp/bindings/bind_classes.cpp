@@ -5,6 +5,7 @@
 #include "execution.hpp"
 #include "taxolearn/classes/decision.hpp"
 #include "taxolearn/couplings/factors.hpp"
+#include "taxolearn/couplings/graph.hpp"
 #include "taxolearn/couplings/independent.hpp"
 #include "taxolearn/couplings/tree.hpp"
 
@@ -29,10 +30,14 @@ ClassProbabilities as_probabilities(const Taxonomy& taxonomy, const py::array& v
   return out;
 }
 
+std::vector<double> as_numbers(const char* name, const py::array& array) {
+  const double* const values = as_vector<double>(name, array, array.size());
+  return {values, values + array.size()};
+}
+
 TiedVariances as_tied(const py::array& variances, const py::object& groups) {
   TiedVariances out;
-  const double* const values = as_vector<double>("variances", variances, variances.size());
-  out.variances.assign(values, values + variances.size());
+  out.variances = as_numbers("variances", variances);
   if (!groups.is_none()) out.groups = as_indices("groups", py::cast<py::array>(groups));
   return out;
 }
@@ -179,6 +184,23 @@ void bind_coupling(py::module_& module) {
              return std::make_shared<TreeCoupling>(std::move(taxonomy), as_tied(variances, groups));
            }),
            py::arg("taxonomy"), py::arg("variances"), py::arg("groups") = py::none());
+  py::class_<GraphCoupling, Coupling, std::shared_ptr<GraphCoupling>>(
+      module, "GraphCoupling", py::module_local(), "G = variance (Q^-1)[classes, classes], Q of a graph.")
+      .def(py::init([](const py::array& first, const py::array& second, const py::array& weights,
+                       const py::array& ridges, const py::array& classes, double variance) {
+             GraphPrecision precision;
+             precision.first = as_indices("first", first);
+             precision.second = as_indices("second", second);
+             precision.weights = as_numbers("weights", weights);
+             precision.ridges = as_numbers("ridges", ridges);
+             const std::vector<Index> nodes = as_indices("classes", classes);
+             py::gil_scoped_release release;
+             return std::make_shared<GraphCoupling>(precision, nodes, variance);
+           }),
+           py::arg("first"), py::arg("second"), py::arg("weights"), py::arg("ridges"), py::arg("classes"),
+           py::arg("variance") = 1.0)
+      .def_property_readonly("is_stored", &GraphCoupling::is_stored)
+      .def_property_readonly("entries", &GraphCoupling::entries);
   py::class_<FactorCoupling, Coupling, std::shared_ptr<FactorCoupling>>(module, "FactorCoupling", py::module_local(),
                                                                         "G = R_0 R_0^T + B B^T.")
       .def(py::init([](std::shared_ptr<Coupling> base, const py::array& loadings) {

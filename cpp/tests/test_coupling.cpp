@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "taxolearn/couplings/graph.hpp"
 #include "taxolearn/couplings/independent.hpp"
 #include "taxolearn/couplings/replicated.hpp"
 #include "taxolearn/couplings/tree.hpp"
@@ -114,4 +115,142 @@ TEST_CASE("a replicated coupling acts on every copy alone") {
   coupling.diag(diagonal.data());
   tree.diag(own.data());
   for (std::size_t k = 0; k < diagonal.size(); ++k) CHECK(diagonal[k] == own[k % own.size()]);
+}
+
+namespace {
+
+/// Any graph: cycles, several components, nodes without edges; every node has a ridge, or only the first of each
+/// component.
+GraphPrecision random_graph(Index nodes, Index edges, bool held_everywhere, std::uint64_t seed) {
+  Random random(seed);
+  GraphPrecision out;
+  std::vector<Index> component(static_cast<std::size_t>(nodes));
+  std::iota(component.begin(), component.end(), Index(0));
+  for (Index k = 0; k < edges && nodes > 1; ++k) {
+    const Index i = random.below(nodes);
+    const Index j = (i + 1 + random.below(nodes - 1)) % nodes;
+    out.first.push_back(i);
+    out.second.push_back(j);
+    out.weights.push_back(0.25 + random.uniform());
+    const Index from = component[i], to = component[j];
+    for (Index& each : component)
+      if (each == from) each = to;
+  }
+  for (Index i = 0; i < nodes; ++i)
+    out.ridges.push_back(held_everywhere || component[i] == i ? 0.1 + random.uniform() : 0.0);
+  return out;
+}
+
+MatrixXd dense_covariance(const GraphPrecision& precision, const std::vector<Index>& classes, double variance) {
+  const Index nodes = precision.nodes();
+  MatrixXd Q = Eigen::Map<const VectorXd>(precision.ridges.data(), nodes).asDiagonal();
+  for (std::size_t k = 0; k < precision.weights.size(); ++k) {
+    VectorXd difference = VectorXd::Zero(nodes);
+    difference[precision.first[k]] = 1.0;
+    difference[precision.second[k]] = -1.0;
+    Q += precision.weights[k] * difference * difference.transpose();
+  }
+  const MatrixXd inverse = Q.inverse();
+  const auto C = static_cast<Index>(classes.size());
+  MatrixXd G(C, C);
+  for (Index a = 0; a < C; ++a)
+    for (Index b = 0; b < C; ++b) G(a, b) = variance * inverse(classes[a], classes[b]);
+  return G;
+}
+
+}  // namespace
+
+TEST_CASE("a graph's coupling against the inverse of its precision, stored and by substitutions") {
+  int stored = 0, sparse = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    const Index nodes = 1 + static_cast<Index>(seed) * 3;
+    const GraphPrecision precision = random_graph(nodes, nodes + static_cast<Index>(seed % 5), seed % 3 > 0, seed);
+    std::vector<Index> classes;  // all nodes, or some, in another order
+    for (Index i = nodes - 1; i >= 0; --i)
+      if (seed % 2 == 0 || i % 3 == 0) classes.push_back(i);
+    const double variance = 1.5;
+    const GraphCoupling coupling(precision, classes, variance);
+    (coupling.is_stored() ? stored : sparse) += 1;
+    const Index C = coupling.classes(), F = coupling.factors();
+    Matrix<double> identity(F, F), columns(F, C);
+    for (Index k = 0; k < F; ++k) identity.row(k)[k] = 1.0;
+    coupling.from_factors(F, identity.data(), columns.data());
+    const MatrixXd R = dense(columns.view()).transpose();
+    const MatrixXd G = dense_covariance(precision, classes, variance);
+    CHECK(relative_error(MatrixXd(R * R.transpose()), G) < 1e-12);  // as good as the dense inverse
+    check_products(coupling, R, seed);
+
+    constexpr Index rows = 35;
+    Random random(seed + 1);
+    const MatrixXd E = random.matrix(rows, C), H = random.matrix(rows, C);
+    std::vector<double> gradient(2, 0.0);
+    coupling.bilinear_grad(rows, as_matrix(E).data(), as_matrix(H).data(), gradient.data());
+    const auto value = [&](double log_variance, double log_ridge) {
+      GraphPrecision moved = precision;
+      for (double& ridge : moved.ridges) ridge *= std::exp(log_ridge);
+      const MatrixXd at = dense_covariance(moved, classes, variance * std::exp(log_variance));
+      return (E * at).cwiseProduct(H).sum();
+    };
+    const double h = 1e-5;
+    CHECK(gradient[0] == doctest::Approx((value(h, 0) - value(-h, 0)) / (2 * h)).epsilon(1e-7).scale(G.norm()));
+    CHECK(gradient[1] == doctest::Approx((value(0, h) - value(0, -h)) / (2 * h)).epsilon(1e-7).scale(G.norm()));
+  }
+  CHECK(stored > 5);
+  CHECK(sparse > 5);
+}
+
+TEST_CASE("a tiny ridge costs no accuracy: everything is a sum of positive terms") {
+  // A chain whose end is held: G[a, b] = 1 / ridge + min(a, b).
+  constexpr Index nodes = 200;
+  const double ridge = 1e-9;
+  GraphPrecision chain;
+  std::vector<Index> classes;
+  for (Index k = 0; k < nodes; ++k) {
+    classes.push_back(k);
+    chain.ridges.push_back(k == 0 ? ridge : 0.0);
+    if (k == 0) continue;
+    chain.first.push_back(k - 1);
+    chain.second.push_back(k);
+    chain.weights.push_back(1.0);
+  }
+  const GraphCoupling coupling(chain, classes, 1.0);
+  REQUIRE_FALSE(coupling.is_stored());
+  Matrix<float> unit(1, nodes);
+  unit.row(0)[nodes - 1] = 1.0F;
+  coupling.apply(1, unit.data());
+  for (Index k = 0; k < nodes; ++k)
+    CHECK(unit.row(0)[k] == doctest::Approx(1.0 / ridge + static_cast<double>(k)).epsilon(1e-4));
+}
+
+TEST_CASE("errors of graphs name what is wrong") {
+  GraphPrecision good;
+  good.first = {0};
+  good.second = {1};
+  good.weights = {1.0};
+  good.ridges = {0.5, 0.0, 1.0};
+  const auto message = [](const GraphPrecision& precision, std::vector<Index> classes = {0, 1}, double variance = 1.0) {
+    return rejection([&] { GraphCoupling(precision, classes, variance); });
+  };
+  CHECK(message(good).empty());
+  GraphPrecision bad = good;
+  bad.second = {3};
+  CHECK(message(bad) == "edge 0 has the node 3, expected 0 to 2");
+  bad.second = {0};
+  CHECK(message(bad) == "edge 0 joins node 0 to itself");
+  bad.second = {};
+  CHECK(contains(message(bad), "expected one each per edge"));
+  bad = good;
+  bad.weights = {0.0};
+  CHECK(message(bad) == "weights[0] is 0, expected a finite number above 0");
+  bad = good;
+  bad.ridges[1] = -1.0;
+  CHECK(message(bad) == "ridges[1] is -1, expected a finite number of at least 0");
+  bad.ridges = {0.0, 0.0, 1.0};
+  CHECK(message(bad) == "no node that is connected with node 0 has a ridge");
+  CHECK(message({}) == "the graph has no nodes");
+  CHECK(message(good, {}) == "classes is empty, expected the nodes of one or more classes");
+  CHECK(message(good, {0, 3}) == "classes has the node 3, expected 0 to 2");
+  CHECK(message(good, {1, 1}) == "classes has the node 1 twice");
+  CHECK(contains(message(good, {0}, 0.0), "variance is 0"));
 }

@@ -6,6 +6,7 @@ from taxolearn import datasets, decisions, features, kernels, metrics, model_sel
 from taxolearn.blocks import Blocks
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.couplings.graph import Graph
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
@@ -18,6 +19,7 @@ from taxolearn.files.save_and_load import load, read_report, save
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult, Solver
 from taxolearn.targets import PartialLabels
+from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.tuning.hyperparameters import Hyperparameters
@@ -26,9 +28,11 @@ from taxolearn.tuning.search import LearningResult
 __all__ = [
     "Blocks",
     "CentroidClassifier",
+    "ClassGraph",
     "CrossValidation",
     "ExpectationResult",
     "FitResult",
+    "Graph",
     "Hyperparameters",
     "Independent",
     "KernelLogisticClassifier",

@@ -4,44 +4,9 @@
 #include <cmath>
 
 #include "taxolearn/base/check.hpp"
-#include "taxolearn/base/packets.hpp"
+#include "tile.hpp"
 
 namespace taxolearn {
-namespace {
-
-/// to[k, r] = from[r, k] for as many rows and columns as a vector has elements.
-template <class T>
-void transpose_square(const T* from, Index from_stride, T* to, Index to_stride) {
-  using P = Packet<T>;
-  PacketBlock<P, lanes<T>> block;
-  for (Index r = 0; r < lanes<T>; ++r) block.packet[r] = ploadu<P>(from + r * from_stride);
-  ptranspose(block);
-  for (Index k = 0; k < lanes<T>; ++k) pstoreu(to + k * to_stride, block.packet[k]);
-}
-
-/// tile[c, r] = rows[r, c] for a tile as wide as a vector; zero where there is no row.
-template <class T>
-void to_tile(const DenseView<T>& rows, T* tile) {
-  constexpr Index width = lanes<T>;
-  Index c = 0;
-  if (rows.rows == width)
-    for (; c + width <= rows.cols; c += width) transpose_square(rows.data + c, rows.stride, tile + c * width, width);
-  for (; c < rows.cols; ++c)
-    for (Index r = 0; r < width; ++r) tile[c * width + r] = r < rows.rows ? rows.row(r)[c] : T(0);
-}
-
-/// The way back.
-template <class T>
-void from_tile(const T* tile, const DenseView<T>& rows) {
-  constexpr Index width = lanes<T>;
-  Index c = 0;
-  if (rows.rows == width)
-    for (; c + width <= rows.cols; c += width) transpose_square(tile + c * width, width, rows.data + c, rows.stride);
-  for (; c < rows.cols; ++c)
-    for (Index r = 0; r < rows.rows; ++r) rows.row(r)[c] = tile[c * width + r];
-}
-
-}  // namespace
 
 TreeCoupling::TreeCoupling(std::shared_ptr<const Taxonomy> taxonomy, TiedVariances variances)
     : taxonomy_(std::move(taxonomy)), tied_(std::move(variances)) {
@@ -98,9 +63,10 @@ void TreeCoupling::apply_rows(Index count, const T* variances, T* S) const {
   sums.resize(static_cast<std::size_t>(taxonomy_->inner() * width));
   for (Index i = 0; i < count; i += width) {
     const DenseView<T> rows(S + i * classes(), std::min(width, count - i), classes());
-    to_tile(rows, tile.data());
+    const auto place = [](Index c) { return tile.data() + c * width; };
+    to_tile<T>(rows, place);
     sweep(variances, tile.data(), sums.data());
-    from_tile(tile.data(), rows);
+    from_tile(place, rows);
   }
 }
 

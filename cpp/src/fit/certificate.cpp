@@ -46,8 +46,8 @@ const Matrix<double>& coupled(const Problem& problem, const Matrix<double>& S, M
                               const Execution& execution) {
   if (problem.prior.coupling == nullptr) return S;
   storage = S;
-  for_row_blocks(S.rows(), S.cols(), execution,
-                 [&](Index first, Index count) { problem.prior.coupling->apply(count, storage.row(first)); });
+  for_coupled_blocks(S.rows(), S.cols(), execution,
+                     [&](Index first, Index count) { problem.prior.coupling->apply(count, storage.row(first)); });
   return storage;
 }
 
@@ -225,7 +225,7 @@ void certify(const Problem& problem, const Buffer<double>& point, FitResult& res
   result.weights = Matrix<double>(d, classes);
   result.intercepts.resize(static_cast<std::size_t>(classes));
   for (Index c = 0; c < classes; ++c) result.intercepts[static_cast<std::size_t>(c)] = sigma * b[c];
-  for_row_blocks(d, factors, execution, [&](Index first, Index count) {
+  for_coupled_blocks(d, factors, execution, [&](Index first, Index count) {
     double* const to = result.weights.row(first);
     const double* const from = point.data() + first * factors;
     if (problem.prior.coupling == nullptr) {
@@ -274,7 +274,7 @@ Buffer<double> weights_of(const Problem& problem, const Matrix<double>& alpha, c
   Matrix<double> sums = project(problem.X, alpha, execution);
   scale(std::sqrt(problem.prior.variance), sums, execution);
   Buffer<double> point(static_cast<std::size_t>(d * factors + alpha.cols()));
-  for_row_blocks(d, factors, execution, [&](Index first, Index count) {
+  for_coupled_blocks(d, factors, execution, [&](Index first, Index count) {
     double* const to = point.data() + first * factors;
     if (problem.prior.coupling == nullptr) {
       std::copy(sums.row(first), sums.row(first) + count * factors, to);

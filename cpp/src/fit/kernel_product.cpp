@@ -7,12 +7,6 @@
 namespace taxolearn {
 namespace {
 
-constexpr Index coupled_rows = 16;  // at least, at a time: a tree takes a vector of rows together
-
-Blocks coupled_blocks(Index rows, Index columns) {
-  return Blocks(rows, std::max<Index>(coupled_rows, vector_block / std::max<Index>(columns, 1)));
-}
-
 template <class T>
 void add_shift(const T* shift, Index columns, T* row) {
 #pragma omp simd

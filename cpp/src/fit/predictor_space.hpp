@@ -27,6 +27,20 @@ void for_row_blocks(Index rows, Index classes, const Execution& execution, const
   parallel_for(blocks.number(), execution, [&](Index block) { body(blocks.first(block), blocks.length(block)); });
 }
 
+constexpr Index coupled_rows = 16;  // at least, at a time: trees and graphs take a vector of rows together
+
+/// Blocks of rows for products with a coupling.
+inline Blocks coupled_blocks(Index rows, Index columns) {
+  return Blocks(rows, std::max<Index>(coupled_rows, vector_block / std::max<Index>(columns, 1)));
+}
+
+/// body(first row, rows) over these blocks, in parallel.
+template <class Body>
+void for_coupled_blocks(Index rows, Index columns, const Execution& execution, const Body& body) {
+  const Blocks blocks = coupled_blocks(rows, columns);
+  parallel_for(blocks.number(), execution, [&](Index block) { body(blocks.first(block), blocks.length(block)); });
+}
+
 /// Residuals at predictors u in the precision of the products; returns the loss.
 inline double residual_block(const Likelihood& likelihood, Index first, Index count, const double* u, float* out) {
   return likelihood.single_residual(first, count, u, out);

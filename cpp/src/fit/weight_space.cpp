@@ -44,7 +44,7 @@ void WeightSpace<T>::project(const T* S, double* out) {
   operator_->project(from, sums, this->execution_);
   const Coupling* const coupling = this->problem_.prior.coupling;
   const Index factors = factor_count(this->problem_);
-  for_row_blocks(sums.rows, classes, this->execution_, [&](Index first, Index count) {
+  for_coupled_blocks(sums.rows, classes, this->execution_, [&](Index first, Index count) {
     double* const to = out + first * factors;
     if (coupling == nullptr) {
       convert_block(sums.row(first), to, count * classes);
@@ -67,7 +67,7 @@ void WeightSpace<T>::expand(const double* W, T* out) {
   const DenseView<T> weights(feature_scratch_.data(), operator_->features(), classes);
   const Coupling* const coupling = this->problem_.prior.coupling;
   const Index factors = factor_count(this->problem_);
-  for_row_blocks(weights.rows, classes, this->execution_, [&](Index first, Index count) {
+  for_coupled_blocks(weights.rows, classes, this->execution_, [&](Index first, Index count) {
     const double* const from = W + first * factors;
     if (coupling == nullptr) {
       convert_block(from, weights.row(first), count * classes);

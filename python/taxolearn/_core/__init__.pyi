@@ -395,6 +395,21 @@ class TreeCoupling(Coupling):
         groups: npt.NDArray[np.int64] | None = None,
     ) -> None: ...
 
+class GraphCoupling(Coupling):
+    def __init__(
+        self,
+        first: npt.NDArray[np.int64],
+        second: npt.NDArray[np.int64],
+        weights: _Floats,
+        ridges: _Floats,
+        classes: npt.NDArray[np.int64],
+        variance: float = 1.0,
+    ) -> None: ...
+    @property
+    def is_stored(self) -> bool: ...
+    @property
+    def entries(self) -> int: ...
+
 class FactorCoupling(Coupling):
     def __init__(self, base: Coupling | None, loadings: _Floats) -> None: ...
 

@@ -9,7 +9,9 @@ from sklearn.base import BaseEstimator
 
 from taxolearn import _core
 from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.couplings.graph import Graph, GraphPrecision
 from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.validation import check_number
 
 __all__ = ["ClassCoupling", "Independent", "Tree", "as_coupling", "make_coupling"]
 
@@ -29,6 +31,10 @@ class Tree(BaseEstimator):
     variances : float or array of shape (n_groups,), default=None
         Variances of the groups of nodes, relative to the kernel's; None means 1. ``Taxonomy.groups`` has their order:
         for "level", from below the root downwards. 0 switches a group off. Learning starts from these values.
+    root_variance : float, default=None
+        Variance of a function of the root, which all classes share, relative to the kernel's; None leaves it out. It is
+        learned like the others, as a group of its own. Under softmax it changes nothing; with ``loss="independent"`` it
+        is what all classes have in common against the rest.
 
     Examples
     --------
@@ -37,9 +43,10 @@ class Tree(BaseEstimator):
     Tree(tying='subtree')
     """
 
-    def __init__(self, tying: Any = "level", *, variances: Any = None) -> None:
+    def __init__(self, tying: Any = "level", *, variances: Any = None, root_variance: float | None = None) -> None:
         self.tying = tying
         self.variances = variances
+        self.root_variance = root_variance
 
 
 class Independent(BaseEstimator):
@@ -65,12 +72,14 @@ class ClassCoupling:
     """The prior covariance ``G = R diag(variances) R' + B B'`` of the classes, in arrays that can be copied and saved.
 
     ``R`` maps independent functions to those of the classes: the identity, or under a tree the sum over the nodes on
-    the path to a class, with a function for every node but the root. Classes are in the order of the taxonomy.
+    the path to a class, with a function for every node but the root. Classes are in the order of the taxonomy. On a
+    graph ``G`` is the inverse of a precision instead.
 
     Attributes
     ----------
     parents : ndarray or None
-        Of the nodes of the tree; None where classes are independent.
+        Of the nodes of the tree; None where classes are independent. If the root has a function too, there is one more
+        node above it.
     variances : ndarray or None
         Of the functions, under a tree with an unused one for the root in front; None means all 1.
     groups : ndarray or None
@@ -83,6 +92,8 @@ class ClassCoupling:
         ``B``, if there is one.
     is_alone : bool
         Whether ``G`` is ``B B'`` and nothing else.
+    graph : GraphPrecision or None
+        The precision of functions on a graph.
     """
 
     parents: npt.NDArray[np.int64] | None = None
@@ -92,11 +103,17 @@ class ClassCoupling:
     tying: Any = "level"
     loadings: npt.NDArray[np.float64] | None = None
     is_alone: bool = False
+    graph: GraphPrecision | None = None
 
     @property
     def is_diagonal(self) -> bool:
         """Whether classes are independent."""
-        return self.parents is None and self.loadings is None
+        return self.parents is None and self.has_functions
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether each independent function belongs to a class or a node of the tree."""
+        return self.loadings is None and self.graph is None
 
     def to_core(self) -> _core.Coupling | None:
         """The core's object; None for the identity."""
@@ -105,16 +122,25 @@ class ClassCoupling:
             unit = _core.IndependentCoupling(np.ones(n_classes))
             base = None if self.is_alone else replace(self, loadings=None).to_core() or unit
             return _core.FactorCoupling(base, np.ascontiguousarray(self.loadings))
+        if self.graph is not None:
+            return self.graph.to_core()
         if self.variances is None:
             return None
         if self.parents is None:
             return _core.IndependentCoupling(self.variances, self.groups)
         return _core.TreeCoupling(_core.Taxonomy(self.parents), self.variances, self.groups)
 
-    def n_factors(self, n_functions: int) -> int:
-        """Of independent functions and those that are shared."""
-        shared = 0 if self.loadings is None else self.loadings.shape[1]
-        return shared if self.is_alone else n_functions + shared
+    def n_functions(self, n_classes: int) -> int:
+        """How many functions have a variance of their own; on a graph all have one."""
+        if self.is_alone or self.graph is not None:
+            return 0 if self.is_alone else 1
+        return n_classes if self.parents is None else len(self.parents) - 1
+
+    def function_names(self, taxonomy: Taxonomy | None, classes: npt.NDArray[Any]) -> list[Any]:
+        """Names of the nodes of the tree that have functions, or of the classes."""
+        if taxonomy is None or self.parents is None:
+            return list(classes.tolist())
+        return list(taxonomy.names[taxonomy.n_nodes + 1 - len(self.parents) :])
 
     def function_variances(self, n_functions: int) -> npt.NDArray[np.float64]:
         """Of the independent functions."""
@@ -135,11 +161,13 @@ class ClassCoupling:
         return replace(self, variances=factors if self.variances is None else self.variances * factors)
 
 
-def as_coupling(coupling: Any, taxonomy: Taxonomy | None) -> Tree | Independent | LearnedCoupling:
+def as_coupling(coupling: Any, taxonomy: Taxonomy | None) -> Tree | Independent | LearnedCoupling | Graph:
     """The coupling that an estimator's argument means, as a value whose parts fit the taxonomy or the lack of one."""
     if isinstance(coupling, LearnedCoupling):
         if coupling.base is not None:
             _as_base(coupling.base, taxonomy, "LearnedCoupling(base={})")
+        return coupling
+    if isinstance(coupling, Graph):
         return coupling
     return _as_base(coupling, taxonomy, "coupling={}")
 
@@ -153,7 +181,7 @@ def _as_base(coupling: Any, taxonomy: Taxonomy | None, argument: str) -> Tree | 
     if not isinstance(value, (Tree, Independent)):
         choices = ", ".join(map(repr, _COUPLINGS))
         is_base = argument.startswith("Learned")
-        others = "Tree, Independent or None" if is_base else "Tree, Independent or LearnedCoupling"
+        others = "Tree, Independent or None" if is_base else "Tree, Independent, LearnedCoupling or Graph"
         raise ValueError(f"{'base' if is_base else 'coupling'} is {coupling!r}, expected one of {choices}, or {others}")
     if taxonomy is None and isinstance(value, Tree):
         raise ValueError(
@@ -180,22 +208,43 @@ def make_coupling(
     if isinstance(value, LearnedCoupling):
         assert classes is not None
         return _make_learned(taxonomy, value, classes, loadings, grouped)
+    if isinstance(value, Graph):
+        assert classes is not None
+        return ClassCoupling(graph=value.precision(classes))
     if taxonomy is None:
         if value.variances is not None:
             raise ValueError("variances are those of the nodes of a taxonomy; without one, set the kernel's variance")
         return ClassCoupling()
     groups, names = taxonomy.groups(value.tying)
-    is_tree = isinstance(value, Tree)
-    if not is_tree:
+    if not isinstance(value, Tree):
         if value.variances is None and not grouped:
             return ClassCoupling(tying=value.tying)
         used, groups = np.unique(groups[taxonomy.n_inner :], return_inverse=True)
         names = [names[group] for group in used.tolist()]
     values = _check_variances(value.variances, names)
     by_name = dict(zip(names, values.tolist(), strict=True))
-    if not is_tree:
+    if not isinstance(value, Tree):
         return ClassCoupling(None, values[groups], groups, by_name, value.tying)
-    return ClassCoupling(taxonomy.parents, np.where(groups < 0, 0.0, values[groups]), groups, by_name, value.tying)
+    coupling_of_tree = ClassCoupling(
+        taxonomy.parents, np.where(groups < 0, 0.0, values[groups]), groups, by_name, value.tying
+    )
+    return coupling_of_tree if value.root_variance is None else _with_root(coupling_of_tree, value.root_variance)
+
+
+def _with_root(coupling: ClassCoupling, root_variance: float) -> ClassCoupling:
+    """The root has a function too, in a group of its own, the last: to the core it is a node below another root."""
+    assert coupling.parents is not None
+    assert coupling.variances is not None
+    assert coupling.groups is not None
+    variance = check_number("root_variance", root_variance, least=0, strict=True)
+    name = "root" if "root" not in coupling.by_name else "root of all"
+    return replace(
+        coupling,
+        parents=np.concatenate([[-1], coupling.parents + 1]),
+        variances=np.concatenate([[0.0, variance], coupling.variances[1:]]),
+        groups=np.concatenate([[-1, len(coupling.by_name)], coupling.groups[1:]]),
+        by_name=coupling.by_name | {name: variance},
+    )
 
 
 def _make_learned(

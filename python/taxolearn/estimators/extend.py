@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from taxolearn.couplings.coupling import ClassCoupling, Tree, as_coupling
 from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.couplings.graph import Graph
 from taxolearn.fitting.functions import ClassFunctions, KernelFunctions, LinearFunctions
 from taxolearn.taxonomy.tree import Taxonomy
 
@@ -34,9 +35,15 @@ def _node_variances(model: Any, taxonomy: Any) -> Floats:
     coupling = as_coupling(model.coupling, model.taxonomy_)
     if isinstance(coupling, LearnedCoupling):
         raise ValueError("a LearnedCoupling has no loadings for new classes; fit it anew, or one with the tree alone")
+    if isinstance(coupling, Graph):
+        raise ValueError("a Graph says nothing of the nodes of a tree; fit anew with the larger graph and its classes")
     if not isinstance(coupling, Tree):
         raise ValueError(
             "the classes of this model are independent, so it knows nothing of new ones; fit it with a tree"
+        )
+    if coupling.root_variance is not None:
+        raise ValueError(
+            "the root of this model's tree has a function; fit with Tree(root_variance=None) to let it grow"
         )
     if sp.issparse(getattr(model, "coef_", None)):  # probabilities did not change, but the functions
         raise ValueError("the model was pruned; give it the larger tree before it is pruned")

@@ -74,11 +74,11 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         Of all classes together, or of each against the rest. Rows that allow several classes need "softmax".
     taxonomy : Taxonomy, default=None
         The tree of classes. All its leaves are classes of the model, seen in ``y`` or not.
-    coupling : {"auto", "tree", "independent"}, Tree, Independent or LearnedCoupling, default="auto"
+    coupling : {"auto", "tree", "independent"}, Tree, Independent, LearnedCoupling or Graph, default="auto"
         How the taxonomy enters the prior: "tree" as described above, which "auto" means where there is a taxonomy;
         "independent" keeps the functions of the classes independent, a flat model, and uses the taxonomy for its
         classes, node probabilities and decisions only. ``Tree(tying="subtree")`` says which nodes share a variance.
-        A ``LearnedCoupling`` learns which classes go together.
+        A ``LearnedCoupling`` learns which classes go together; a ``Graph`` has it from a ``ClassGraph``.
     intercept_variance : float, default=1.0
         Prior variance of the intercepts; 0 leaves them out.
     temperature : float, default=1.0
@@ -125,7 +125,8 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         The taxonomy, with a leaf for every label.
     hyperparameters_ : Hyperparameters
         Those of the fitted model: ``kernel`` (or ``kernels`` by name, where they differ), ``intercept_variance``, under
-        a coupling ``variances`` by the name of the group, and under a ``LearnedCoupling`` its ``loadings``.
+        a coupling ``variances`` by the name of the group, under a ``LearnedCoupling`` its ``loadings``, and under a
+        ``Graph`` its ``ridge``.
     coupling_ : ClassFactors
         Loadings ``B`` and similarities of the classes, under a ``LearnedCoupling`` only.
     coef_ : ndarray of shape (n_classes, n_features)
@@ -274,8 +275,6 @@ class KernelLogisticClassifier(TaxonomyClassifier):
             learned = learn_hyperparameters(self, tuning, X, targets, sample_weight, earlier=earlier, verbose=verbose)
             class_kernels, hyperparameters = learned.point.class_kernels, learned.hyperparameters
             intercept_variance = hyperparameters.intercept_variance
-        is_tree = class_kernels.coupling.parents is not None
-        names = taxonomy.names[1:] if is_tree and taxonomy is not None else in_core_order.tolist()
         problem = Problem(
             X,
             targets.first(),
@@ -284,7 +283,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
             intercept_variance,
             targets.order,
             classes,
-            list(names),
+            class_kernels.coupling.function_names(taxonomy, in_core_order),
             self.loss,
         )
         start = self._start(classes, X.shape[1]) if self.warm_start else None
@@ -435,14 +434,23 @@ def _as_arguments(model: KernelLogisticClassifier, table: Hyperparameters) -> di
         "tuning": None,
     }
     coupling: Any = as_coupling(model.coupling, model.taxonomy)
-    variances = {"variances": np.array(list(table.variances.values()))} if table.variances else {}
+    parts: dict[str, Any]
     if table.loadings is not None:
         base = None if coupling.base is None else as_coupling(coupling.base, model.taxonomy)
-        parts = {"B": table.loadings, "base": base if base is None else with_params(base, variances, "base")}
+        parts = {"B": table.loadings, "base": base and with_params(base, _variances(base, table), "base")}
+    else:
+        parts = _variances(coupling, table) if table.ridge is None else {"ridge": table.ridge}
+    if parts:
         arguments["coupling"] = with_params(coupling, parts, "coupling")
-    elif variances:
-        arguments["coupling"] = with_params(coupling, variances, "coupling")
     return arguments
+
+
+def _variances(coupling: Any, table: Hyperparameters) -> dict[str, Any]:
+    """The arguments by which a tree, or independent classes, have these variances; that of the root comes last."""
+    values = np.array(list(table.variances.values()))
+    if getattr(coupling, "root_variance", None) is not None:
+        return {"variances": values[:-1], "root_variance": float(values[-1])}
+    return {"variances": values} if len(values) > 0 else {}
 
 
 def set_class_functions(model: Any, functions: ClassFunctions) -> None:

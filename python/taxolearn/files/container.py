@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from taxolearn.blocks import Blocks
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
+from taxolearn.couplings.graph import Graph
 from taxolearn.fitting.fit import Solver
 from taxolearn.kernels.argument import STORABLE, PerClass, PerGroup, PerNode
 from taxolearn.kernels.base import Kernel, Product, Sum
@@ -41,6 +42,7 @@ from taxolearn.kernels.function import Function
 from taxolearn.kernels.per_block import PerBlock
 from taxolearn.raw_files import replaced
 from taxolearn.targets import PartialLabels
+from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 
@@ -63,7 +65,7 @@ DAMAGED = "it is damaged"
 _COMBINATIONS: dict[str, Callable[[Any], Kernel]] = {"Sum": Sum, "Product": Product}
 _OWN: dict[str, Any] = {kind.__name__: kind for kind in (PerClass, PerNode, PerGroup)}
 _SETTINGS: dict[str, Any] = {
-    kind.__name__: kind for kind in (CrossValidation, Independent, LearnedCoupling, PartialLabels, Solver, Tree)
+    kind.__name__: kind for kind in (CrossValidation, Graph, Independent, LearnedCoupling, PartialLabels, Solver, Tree)
 }
 _LABEL_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
 _PLAIN = (bool, int, float, str)
@@ -316,7 +318,7 @@ class Packer:
         return {"kind": kind, "values": values}
 
     def value(self, value: Any) -> Any:
-        """Numbers, strings, lists, mappings, kernels and trees."""
+        """Numbers, strings, lists, mappings, kernels, trees and graphs."""
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, float) and not math.isfinite(value):
@@ -331,6 +333,9 @@ class Packer:
             return {"array": self.array("value", value.astype(np.float64 if value.dtype.kind == "f" else np.int64))}
         if isinstance(value, Taxonomy):
             return {"taxonomy": self.taxonomy(value)}
+        if isinstance(value, ClassGraph):
+            edges = self.once(value, lambda: self.array("graph.edges", value.edges))
+            return {"graph": {"names": value.names.tolist(), "edges": edges, "directed": value.directed}}
         if isinstance(value, (Kernel, PerClass, PerNode, PerGroup)):
             return {"kernel": self.kernel(value)}
         if type(value) is _SETTINGS.get(type(value).__name__):
@@ -451,6 +456,9 @@ class Unpacker:
             return array if array.dtype.kind == "f" else array.astype(np.int64)
         if kind == "taxonomy":
             return self.taxonomy(content)
+        if kind == "graph":
+            edges = self.array(content["edges"], None, 2, kinds="i")
+            return ClassGraph(expect(content["names"], list), edges, directed=expect(content["directed"], bool))
         if kind == "kernel":
             return self.kernel(content)
         if kind == "settings":

@@ -53,12 +53,12 @@ class SolverPoint:
     def of(cls, problem: Problem, space: str, point: Floats) -> "SolverPoint | None":
         """What a later fit needs of the point that this one came to.
 
-        None for weights on learned loadings, which change.
+        None for weights on learned loadings and on graphs: these change.
         """
         classes = problem.classes_in_core_order()
         if space == "coefficients":
             return cls(space, point.reshape(-1, problem.n_classes), _row_keys(problem.X), classes, {})
-        if problem.class_kernels.coupling.loadings is not None:
+        if not problem.class_kernels.coupling.has_functions:
             return None
         scales = _scales(problem)
         weights = point[: -problem.n_classes].reshape(-1, len(scales)) * scales * _feature_scales(problem)
@@ -73,7 +73,7 @@ def transfer(last: SolverPoint, problem: Problem, space: str) -> Floats | None:
         return None
     if space == "coefficients":
         return _transfer_coefficients(last, problem)
-    if problem.class_kernels.coupling.loadings is not None:
+    if not problem.class_kernels.coupling.has_functions:
         return None
     scales = _scales(problem)
     if last.values.shape[0] != problem.X.shape[1]:

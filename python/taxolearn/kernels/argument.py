@@ -373,9 +373,10 @@ def assign_kernels(
     if not isinstance(kernel, (PerClass, PerNode, PerGroup)):
         shared = as_kernel(kernel)
         return ClassKernels([shared], [], coupling, shared)
-    if coupling.loadings is not None:
+    if not coupling.has_functions:
+        kind = "LearnedCoupling" if coupling.graph is None else "Graph"
         raise ValueError(
-            "kernel gives kernels of their own to classes or nodes, but under a LearnedCoupling these share functions: "
+            f"kernel gives kernels of their own to classes or nodes, but under a {kind} these share functions: "
             'give one kernel for all, or another coupling ("independent" or "tree")'
         )
     names = function_names(kernel, taxonomy, classes, coupling)
@@ -481,10 +482,13 @@ def function_names(
     if isinstance(kernel, PerNode):
         if not is_tree:
             raise ValueError('PerNode gives kernels to the nodes of a tree; with coupling="independent", use PerClass')
-        return list(taxonomy.names[1:])
+        return coupling.function_names(taxonomy, classes)
     groups, names = taxonomy.groups(coupling.tying)
-    first = 1 if is_tree else taxonomy.n_inner
-    return [names[group] for group in groups[first:].tolist()]
+    if not is_tree:
+        return [names[group] for group in groups[taxonomy.n_inner :].tolist()]
+    assert coupling.groups is not None
+    names = list(coupling.by_name)
+    return [names[group] for group in coupling.groups[1:].tolist()]
 
 
 def _merge_without_parameters(units: list[Kernel], index: list[int]) -> tuple[list[Kernel], list[int]]:

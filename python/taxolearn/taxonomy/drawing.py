@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from taxolearn.taxonomy.nodes import Name
+    from taxolearn.taxonomy.nodes import Integers, Name
     from taxolearn.taxonomy.tree import Taxonomy
 
 _LONGEST_NAME = 60
@@ -176,8 +176,16 @@ def _bar(numbers: npt.NDArray[np.float64], node: int) -> str:
 # -- Figure -----------------------------------------------------------------------------------------------------------
 
 
-def plot_tree(taxonomy: Taxonomy, ax: Any, *, max_leaves: int, values: npt.ArrayLike | None, cmap: str) -> Any:
-    """The tree from left to right, one row for each leaf that is drawn."""
+def plot_tree(
+    taxonomy: Taxonomy,
+    ax: Any,
+    *,
+    max_leaves: int,
+    values: npt.ArrayLike | None = None,
+    cmap: str = "viridis",
+    more_edges: Integers | None = None,
+) -> Any:
+    """The tree from left to right, one row for each leaf that is drawn; more edges between its nodes as thin lines."""
     try:
         from matplotlib import pyplot as plt
         from matplotlib.collections import LineCollection
@@ -198,6 +206,9 @@ def plot_tree(taxonomy: Taxonomy, ax: Any, *, max_leaves: int, values: npt.Array
         for node, x in zip(nodes[1:], depths[1:].tolist(), strict=True)
     ]
     ax.add_collection(LineCollection(edges, colors="0.7", linewidths=0.9, zorder=1))
+    pairs = [] if more_edges is None else [pair for pair in more_edges.tolist() if rows.keys() >= set(pair)]
+    lines = [[(int(taxonomy.depths[node]), rows[node]) for node in pair] for pair in pairs]
+    ax.add_collection(LineCollection(lines, colors=_LEAF, linewidths=0.6, linestyles="dashed", zorder=1))
     colours: dict[str, Any] = {"c": [_INNER if node < taxonomy.n_inner else _LEAF for node in nodes]}
     if numbers is not None:
         below = numbers[nodes[1:]]  # the root's value is often the sum of all others

@@ -104,12 +104,12 @@ def shown(names: Iterable[object], *, most: int = 5) -> str:
     return ", ".join(repr(name) for name in listed[:most]) + more
 
 
-def find_nodes(numbers_of: Mapping[Name, int], names: Any, argument: str) -> Integers:
-    """Numbers of the nodes with these names; ``argument`` is how errors call the names."""
+def find_nodes(numbers_of: Mapping[Name, int], names: Any, argument: str, *, structure: str = "taxonomy") -> Integers:
+    """Numbers of the nodes with these names; errors call the names ``argument``, and what has them ``structure``."""
     entries = as_list(names, argument)
     if not {bool, np.bool_}.isdisjoint(map(type, entries)):
         raise ValueError(
-            f"{argument}: not in the taxonomy: booleans; names are strings or integers, so make them one of these"
+            f"{argument}: not in the {structure}: booleans; names are strings or integers, so make them one of these"
         )
     try:
         found = [numbers_of.get(name, -1) for name in entries]
@@ -120,7 +120,8 @@ def find_nodes(numbers_of: Mapping[Name, int], names: Any, argument: str) -> Int
     unknown = np.flatnonzero(numbers < 0)
     if len(unknown) > 0:
         names = list(dict.fromkeys(entries[i] for i in unknown))
-        raise ValueError(f"{argument}: not in the taxonomy: {shown(names)}{hint_at_known(names, numbers_of)}")
+        hint = hint_at_known(names, numbers_of, structure)
+        raise ValueError(f"{argument}: not in the {structure}: {shown(names)}{hint}")
     return numbers
 
 

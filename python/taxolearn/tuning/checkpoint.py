@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from taxolearn.blocks import Blocks
 from taxolearn.raw_files import remove_partial, replaced
+from taxolearn.taxonomy.graph import ClassGraph
 
 __all__ = ["fingerprint", "read_checkpoint", "record_type", "write_checkpoint"]
 
@@ -184,6 +185,9 @@ def _update(digest: Any, value: Any) -> None:
     elif isinstance(value, Blocks):
         _open(digest, "blocks", len(value))
         _update(digest, dict(value.items()))
+    elif isinstance(value, ClassGraph):
+        _open(digest, "graph", value.directed)
+        _update(digest, [value.names, value.edges])
     elif isinstance(value, Mapping):
         _open(digest, "mapping", len(value))
         for key, each in value.items():

@@ -36,6 +36,8 @@ class Hyperparameters:
         Those of a ``LearnedCoupling``, in the order of ``classes_``.
     temperature : float
         By which predictors are divided before they become probabilities.
+    ridge : float or None
+        That of a ``Graph``.
     """
 
     kernel: Kernel | None
@@ -44,6 +46,7 @@ class Hyperparameters:
     variances: dict[str, float] = field(default_factory=dict)
     loadings: npt.NDArray[np.float64] | None = None
     temperature: float = 1.0
+    ridge: float | None = None
 
     @classmethod
     def of(
@@ -57,6 +60,7 @@ class Hyperparameters:
             intercept_variance=intercept_variance,
             variances=dict(coupling.by_name),
             loadings=None if coupling.loadings is None else coupling.loadings[order],
+            ridge=None if coupling.graph is None else coupling.graph.ridge,
         )
 
     def __eq__(self, other: object) -> bool:

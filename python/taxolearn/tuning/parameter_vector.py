@@ -47,7 +47,7 @@ class ModelAtTheta:
         Prior variance of the intercepts.
     n_functions : int
         Independent functions: classes of a flat model, nodes but the root under a tree; those that classes share by
-        loadings are not counted.
+        loadings are not counted. All of those on a graph count as one, as they have one variance.
     matrix_factor : float or None
         By which a matrix that stands for the kernel is multiplied; None where the core evaluates the kernels.
     """
@@ -59,7 +59,7 @@ class ModelAtTheta:
     matrix_factor: float | None = None
 
     def prior(self, *, by_features: bool = True) -> _core.Prior:
-        """The prior in the core's form; its coupling has a parameter for every function and every loading.
+        """The prior in the core's form; its coupling has a parameter for every function, every loading and a ridge.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class PriorGradient:
     kernels : list of arrays
         By the logarithms of the parameters of each kernel; empty where these were left out.
     functions : array
-        By the logarithms of the variances of all functions, then by the loadings.
+        By the logarithms of the variances of all functions, then by the loadings or the logarithm of the ridge.
     intercept_variance : float
         By the logarithm of it.
     """
@@ -120,7 +120,9 @@ class PriorGradient:
 
 
 def _core_coupling(coupling: ClassCoupling, variances: Floats, factor: float) -> _core.Coupling:
-    """All variances times a factor, with a parameter of its own for every function and every loading."""
+    """All variances times a factor, with a parameter of its own for every function, every loading and a ridge."""
+    if coupling.graph is not None:
+        return coupling.graph.to_core(factor * float(variances[0]))
     if coupling.loadings is not None:
         base = None if coupling.is_alone else _core_coupling(replace(coupling, loadings=None), variances, factor)
         return _core.FactorCoupling(base, np.ascontiguousarray(np.sqrt(factor) * coupling.loadings))
@@ -144,6 +146,7 @@ class ParameterVector:
       have variances of their own. Variances of groups stay as they are.
     - In products of kernels only the first variance is learned.
     - Of kernels that are evaluated in Python, and of ``Precomputed``, only a factor is learned.
+    - The ridge of a ``Graph`` is learned beside the variance of the kernel.
     - Loadings of a ``LearnedCoupling`` have a variance, the mean diagonal of ``B B'``, unless they are alone: then that
       of the kernel is it. What remains of them is on no log scale: the entries of ``B`` divided by its norm. Their own
       norm is held by the penalty only.
@@ -151,8 +154,8 @@ class ParameterVector:
     Attributes
     ----------
     names : tuple of str
-        Like "kernel.length_scale", "kernels[a].variance", "variances[level 1]", "coupling.B[a, 0]" and
-        "intercept_variance".
+        Like "kernel.length_scale", "kernels[a].variance", "variances[level 1]", "coupling.B[a, 0]", "coupling.ridge"
+        and "intercept_variance".
     theta : float64 array of shape (m,)
         Logarithms of the values at the start; of loadings the values. Read-only.
     bounds : float64 array of shape (m, 2)
@@ -172,6 +175,7 @@ class ParameterVector:
         intercept_variance: float,
         place_of_intercept: int,
         loadings: LearnedLoadings | None = None,
+        place_of_ridge: int = -1,
         *,
         order: npt.NDArray[np.intp],
     ) -> None:
@@ -191,6 +195,7 @@ class ParameterVector:
         self._intercept_variance = intercept_variance
         self._place_of_intercept = place_of_intercept
         self._loadings = loadings
+        self._place_of_ridge = place_of_ridge
         self._order = order  # from classes of the core to sorted ones
 
     def __len__(self) -> int:
@@ -250,6 +255,8 @@ class ParameterVector:
             by_loading = point.by_loading(rest, by_features=by_features)
             self._loadings.add_gradient(point.theta, by_loading, out)
             total += 0.5 * float(by_loading @ self._loadings.at(point.theta).ravel())
+        if self._place_of_ridge >= 0:
+            out[self._place_of_ridge] = rest[0]
         by_kernel = by_prior.kernels
         for k, learned in enumerate(self._kernels):
             if not learned.learned.any():
@@ -290,6 +297,9 @@ class ParameterVector:
         given = self._class_kernels.coupling
         if self._loadings is not None:
             given = replace(given, loadings=self._loadings.at(theta))
+        if given.graph is not None and self._place_of_ridge >= 0:
+            ridge = exact_log(float(theta[self._place_of_ridge]), given.graph.ridge)
+            given = replace(given, graph=replace(given.graph, ridge=ridge))
         if given.variances is None:
             return given
         variances, values = self._variances.at(theta), self._variances.values(theta)
@@ -329,8 +339,7 @@ def make_parameters(
     """
     given = make_coupling(taxonomy, coupling, classes, loadings)
     assigned = assign_kernels(kernel, taxonomy, classes, given)
-    n_functions = len(classes) if given.parents is None else len(given.parents) - 1
-    n_functions = 0 if given.is_alone else n_functions
+    n_functions = given.n_functions(len(classes))
     vector = Vector()
     groups: dict[str, int] = {}
     named: dict[Any, NamedKernel] = {}
@@ -354,6 +363,7 @@ def make_parameters(
     if isinstance(coupling, LearnedCoupling) and given.loadings is not None:
         labels, strength = [str(label) for label in classes.tolist()], coupling.strength()
         shared = LearnedLoadings.of(given.loadings, labels, vector, strength=strength, held=given.is_alone)
+    place_of_ridge = -1 if given.graph is None else vector.add_number("coupling.ridge", given.graph.ridge)
     place = (
         vector.add_number("intercept_variance", intercept_variance)
         if learn_intercept_variance and intercept_variance > 0
@@ -361,7 +371,17 @@ def make_parameters(
     )
     order = np.argsort(classes, kind="stable")
     return ParameterVector(
-        vector, kernels, assigned, of_functions, groups, named, intercept_variance, place, shared, order=order
+        vector,
+        kernels,
+        assigned,
+        of_functions,
+        groups,
+        named,
+        intercept_variance,
+        place,
+        shared,
+        place_of_ridge,
+        order=order,
     )
 
 
