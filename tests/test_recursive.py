@@ -1,6 +1,7 @@
 """Recursive regularization: one label per row or any number of them, against scikit-learn and plain minimization."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from taxolearn import CrossValidation, KernelLogisticClassifier, RecursiveRegularizationClassifier, Taxonomy, Tree
+from taxolearn import (
+    CrossValidation,
+    KernelLogisticClassifier,
+    RecursiveRegularizationClassifier,
+    Taxonomy,
+    Tree,
+    load,
+    read_report,
+    save,
+)
 from taxolearn.kernels import Linear
 
 pandas = pytest.importorskip("pandas")
@@ -314,6 +324,41 @@ def test_same_answer_for_any_number_of_threads():
     X, Y = make_rows()
     one, two = (RecursiveRegularizationClassifier(TREE, n_threads=n).fit(X, Y) for n in (1, 2))
     np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-6)
+
+
+# -- Files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [*FORMS, "one"])
+@pytest.mark.parametrize("tying", ["shared", "level"])
+def test_files_keep_everything(form, tying, tmp_path):
+    X, Y = make_rows()
+    y = np.array(LEAVES)[Y.argmax(axis=1)] if form == "one" else FORMS[form](Y)
+    tuning = CrossValidation(2, search="scale")
+    model = RecursiveRegularizationClassifier(TREE, tying=tying, tuning=tuning, tol=1e-4).fit(X, y)
+    save(model, tmp_path / "model.taxo", dtype="float64")
+    again = load(tmp_path / "model.taxo")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.C_ == model.C_
+    assert again.is_multilabel_ == model.is_multilabel_ == (form != "one")
+    assert str(again.predict(X)) == str(model.predict(X))
+    assert again.score(X, y) == model.score(X, y)
+    assert again.cv_result_.status == model.cv_result_.status
+    if form != "one":
+        np.testing.assert_array_equal(again.thresholds_, model.thresholds_)
+        again.refit(X, y)
+    report = read_report(tmp_path / "model.taxo")
+    assert report["several_labels"] == (form != "one")
+
+
+def test_files_of_others_are_checked(tmp_path):
+    X, Y = make_rows()
+    model = RecursiveRegularizationClassifier(TREE, C=1.0, tuning=None).fit(X, Y)
+    for columns in (np.array([0, 99]), np.array([1, 1]), np.array([-1, 0])):
+        model.label_form_ = replace(model.label_form_, columns=columns)
+        save(model, tmp_path / "model.taxo")
+        with pytest.raises(ValueError, match="labels that are no classes"):
+            load(tmp_path / "model.taxo")
 
 
 # -- Bad input --------------------------------------------------------------------------------------------------------

@@ -103,6 +103,8 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         The taxonomy; for one label per row, with a leaf for every label.
     is_multilabel_ : bool
         Whether ``y`` had any number of labels per row.
+    label_form_ : LabelForm or None
+        How these were written.
     coef_ : ndarray of shape (n_classes, n_features)
         Weights.
     intercept_ : ndarray of shape (n_classes,)
@@ -218,8 +220,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         fitted = _FITS[self.loss](self, X, targets, sample_weight)
         self.classes_ = targets.classes
         self.taxonomy_ = targets.taxonomy if form is None else self.taxonomy
-        self.is_multilabel_ = form is not None
-        self._form = form
+        self.label_form_ = form
         self.coef_, self.intercept_ = fitted.coef, fitted.intercept
         self.hyperparameters_ = fitted.hyperparameters
         self.C_ = variances_by_group(fitted.hyperparameters)
@@ -287,7 +288,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         Those of several labels per row are consistent with the tree, as probabilities are. For one label per row and
         two classes, it is their difference, of shape (n_samples,).
         """
-        return self._predict(X, "predictor") if self._is_multilabel() else super().decision_function(X)
+        return self._predict(X, "predictor") if self.is_multilabel_ else super().decision_function(X)
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the labels, in the order of ``classes_``.
@@ -302,7 +303,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
 
         The first node is the root, with probability 1.
         """
-        if not self._is_multilabel() or self.taxonomy_ is None:
+        if not self.is_multilabel_ or self.taxonomy_ is None:
             return super().predict_node_proba(X)
         proba = self.predict_proba(X)
         out = np.ones((len(proba), self.taxonomy_.n_nodes))
@@ -315,7 +316,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         An indicator matrix has the columns of ``y``. Label sets come as a list of tuples, or of sets if ``y`` had sets;
         they hold the labels above others if those of ``y`` did, and else the lowest ones only.
         """
-        if not self._is_multilabel():
+        if not self.is_multilabel_:
             return super().predict(X)
         return self._write(p > 0.5 for p in self._blocks(X))
 
@@ -353,7 +354,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         ndarray of shape (n_samples,), or label sets in the form that ``y`` had
             Sets hold what is above their labels.
         """
-        if not self._is_multilabel():
+        if not self.is_multilabel_:
             if thresholds is not None:
                 raise ValueError(f"thresholds={thresholds!r} is for several labels per row; the model has one")
             loss = "zero-one" if loss is None else loss
@@ -390,7 +391,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         """
         k = check_number("k", k, least=1, integer=True)
         check_is_fitted(self)
-        columns = np.arange(len(self.classes_)) if self._form is None else self._form.columns
+        columns = np.arange(len(self.classes_)) if self.label_form_ is None else self.label_form_.columns
         k = min(k, len(columns))
         labels, values = [], []
         for p in self._blocks(X):
@@ -425,7 +426,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
             For one label per row, parts are those in the logarithm of the odds against siblings, as for other models;
             for several labels, in the logarithm of the odds that the row has the label.
         """
-        if not self._is_multilabel():
+        if not self.is_multilabel_:
             return super().explain(X, node, top=top, feature_names=feature_names)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         X = check_inputs(self, X, reset=False)
@@ -435,20 +436,21 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on labelled data; for several labels per row the share of rows whose labels are all right."""
-        if not self._is_multilabel():
+        if not self.is_multilabel_:
             return super().score(X, y, sample_weight)
-        assert self._form is not None
-        sets, _, _ = read_label_sets(y, self.taxonomy_, self.classes_, columns=self._form.columns)
-        truth = self._form.restricted(sets.matrix(), self._above())
-        answers = self._form.restricted(self._sets(p > 0.5 for p in self._blocks(X)), self._above())
+        assert self.label_form_ is not None
+        sets, _, _ = read_label_sets(y, self.taxonomy_, self.classes_, columns=self.label_form_.columns)
+        truth = self.label_form_.restricted(sets.matrix(), self._above())
+        answers = self.label_form_.restricted(self._sets(p > 0.5 for p in self._blocks(X)), self._above())
         if truth.shape[0] != answers.shape[0]:
             raise ValueError(f"y has {truth.shape[0]} rows, but X has {answers.shape[0]}")
         wrong = np.diff(sp.csr_array(truth.astype(bool) != answers.astype(bool)).indptr)
         return float(np.average(wrong == 0, weights=sample_weight))
 
-    def _is_multilabel(self) -> bool:
+    @property
+    def is_multilabel_(self) -> bool:
         check_is_fitted(self)
-        return self.is_multilabel_
+        return self.label_form_ is not None
 
     def _above(self) -> Any:
         return None if self.taxonomy_ is None else nodes_above(self.taxonomy_, self.classes_)
@@ -458,8 +460,8 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         return closed_sets(sp.vstack([sp.csr_array(block) for block in blocks], format="csr"), self._above())
 
     def _write(self, blocks: Any) -> Any:
-        assert self._form is not None
-        return self._form.write(self._sets(blocks), self.classes_, self._above())
+        assert self.label_form_ is not None
+        return self.label_form_.write(self._sets(blocks), self.classes_, self._above())
 
 
 @dataclass(frozen=True)
