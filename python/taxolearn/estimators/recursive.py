@@ -325,7 +325,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         X: Any,
         loss: Any = None,
         *,
-        thresholds: str | None = None,
+        thresholds: str | float | None = None,
         stop_cost: Any = None,
         confidence: float | None = None,
     ) -> Any:
@@ -343,9 +343,9 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
             - "f1": 1 minus the F1 of the row's labels, as if labels were independent;
             - "hierarchical": the number of labels that are wrong while all above them are right;
             - "zero-one": 1 unless all labels are right.
-        thresholds : {"expected", "fixed", "s-cut"}, default="expected"
-            For any number of labels: the set of least expected ``loss``; labels of a probability above 0.5; or above
-            ``thresholds_``, along with all labels above them in the tree.
+        thresholds : {"expected", "fixed", "s-cut"} or float, default="expected"
+            For any number of labels: the set of least expected ``loss``; labels of a probability above 0.5; above
+            ``thresholds_``, along with all labels above them in the tree; or above the number.
         stop_cost, confidence : optional
             For one label per row, as in ``taxolearn.decisions.decide``.
 
@@ -361,13 +361,16 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
             return super().decide(X, loss, stop_cost=stop_cost, confidence=confidence)
         if stop_cost is not None or confidence is not None:
             raise ValueError("stop_cost and confidence are for one label per row; the model has several")
-        how = check_choice("thresholds", "expected" if thresholds is None else thresholds, _THRESHOLDS)
+        at: Any = thresholds
+        how = "number"
+        if not isinstance(thresholds, float):
+            how = check_choice("thresholds", "expected" if thresholds is None else thresholds, _THRESHOLDS)
+            at = 0.5 if how == "fixed" else self.thresholds_
         if how == "expected":
             tree, chosen_loss = self._tree, "hamming" if loss is None else loss
             return self._write(best_sets(p, chosen_loss, tree) for p in self._blocks(X))
         if loss is not None:
-            raise ValueError(f'loss={loss!r} goes with thresholds="expected"; {how!r} has no loss')
-        at = 0.5 if how == "fixed" else self.thresholds_
+            raise ValueError(f'loss={loss!r} goes with thresholds="expected", got thresholds={thresholds!r}')
         if at is None:
             raise ValueError('thresholds="s-cut" needs held-out rows: fit with tuning="cv" or a CrossValidation')
         return self._write(p > at for p in self._blocks(X))
