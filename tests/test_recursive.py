@@ -10,8 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from taxolearn import (
@@ -227,6 +231,7 @@ def test_decisions():
     np.testing.assert_array_equal(model.decide(X), proba > 0.5)
     np.testing.assert_array_equal(model.decide(X, thresholds="fixed"), model.predict(X))
     np.testing.assert_array_equal(model.decide(X, thresholds="s-cut"), proba > model.thresholds_)
+    np.testing.assert_array_equal(model.decide(X, thresholds=0.2), proba > 0.2)
     assert model.thresholds_.shape == (4,)
     f1 = model.decide(X, "f1")
     assert f1.sum() > model.predict(X).sum()
@@ -242,6 +247,7 @@ def test_decisions():
         ({"loss": "taxo"}, "loss is 'taxo'"),
         ({"loss": "hierarchical"}, "needs a taxonomy"),
         ({"thresholds": "best"}, "thresholds is 'best'"),
+        ({"thresholds": 1.5}, "from 0 to below 1"),
         ({"confidence": 0.5}, "one label per row"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -293,6 +299,42 @@ def test_variances_are_learned(tying):
     again = clone(model).set_params(C=model.C_ if tying == "shared" else list(model.C_.values()), tuning=None)
     again.set_params(**{name: getattr(model.hyperparameters_, name) for name in ("intercept_variance", "temperature")})
     np.testing.assert_allclose(again.fit(X, Y).predict_proba(X), model.predict_proba(X), atol=1e-6)
+
+
+def test_learning_continues_from_a_checkpoint(tmp_path):
+    X, Y = make_rows()
+    file = tmp_path / "learning"
+    options = {"tying": "level", "tol": 1e-4}
+    stopped = CrossValidation(2, max_evaluations=2, checkpoint=file)
+    with pytest.warns(ConvergenceWarning, match="max_evaluations=2"):
+        RecursiveRegularizationClassifier(TREE, tuning=stopped, **options).fit(X, Y)
+    going_on = CrossValidation(2, max_evaluations=40, checkpoint=file)
+    model = RecursiveRegularizationClassifier(TREE, tuning=going_on, **options).fit(X, Y)
+    whole = RecursiveRegularizationClassifier(TREE, tuning=CrossValidation(2, max_evaluations=40), **options).fit(X, Y)
+    assert model.C_ == whole.C_
+    with pytest.raises(ValueError, match="checkpoint"):
+        RecursiveRegularizationClassifier(TREE, tuning=going_on, **options).fit(X, Y[::-1])
+
+
+def test_learning_on_a_subset_of_the_rows():
+    X, Y = make_rows(n=200)
+    tuning = CrossValidation(3, search="scale", subset=100)
+    model = RecursiveRegularizationClassifier(TREE, tuning=tuning).fit(X, Y, sample_weight=np.ones(200))
+    assert model.cv_result_.n_held_out <= 100
+    assert model.thresholds_.shape == (7,)
+
+
+def test_tools_of_scikit_learn():
+    X, Y = make_rows()
+    model = RecursiveRegularizationClassifier(C=1.0, tuning=None)
+    assert len(cross_val_score(model, X, Y, cv=3, scoring="f1_micro")) == 3
+    search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=2).fit(X, sp.csr_array(Y))
+    assert search.best_score_ > 0
+    assert cross_val_predict(model, X, Y, cv=2, method="predict_proba").shape == Y.shape
+    untuned = RecursiveRegularizationClassifier()
+    named = make_pipeline(StandardScaler(), untuned).set_params(recursiveregularizationclassifier__tuning__folds=2)
+    assert named[-1].tuning.folds == 2
+    assert named[-1].tuning.search == "scale"
 
 
 def test_refit_keeps_what_was_learned():

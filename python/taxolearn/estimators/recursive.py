@@ -363,7 +363,10 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
             raise ValueError("stop_cost and confidence are for one label per row; the model has several")
         at: Any = thresholds
         how = "number"
-        if not isinstance(thresholds, float):
+        if isinstance(thresholds, float):
+            if not 0 <= thresholds < 1:
+                raise ValueError(f"thresholds must be a name, or a probability from 0 to below 1, got {thresholds!r}")
+        else:
             how = check_choice("thresholds", "expected" if thresholds is None else thresholds, _THRESHOLDS)
             at = 0.5 if how == "fixed" else self.thresholds_
         if how == "expected":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 from importlib import import_module
@@ -159,7 +160,8 @@ def read_label_sets(
     y : array, sparse matrix, data frame, list or series
         An indicator matrix of 0 and 1, or sets, lists, tuples or arrays of labels, which may be empty. The columns of
         an indicator are named by a data frame; else they are the labels 0, 1, 2 and so on, or under a taxonomy its
-        leaves or all its nodes but the root, sorted.
+        leaves or all its nodes but the root, sorted. Lists of the same length, at least two, that hold 0 and 1 only are
+        the rows of an indicator.
     taxonomy : Taxonomy or None
         Of the labels, which may be any of its nodes but the root.
     classes : array, optional
@@ -300,7 +302,7 @@ def _read_indicator(y: Any) -> tuple[sp.csr_array, list[Any] | None, str, str]:
     names = None
     if hasattr(y, "columns"):
         names = list(y.columns)
-        repeated = next((name for name in names if names.count(name) > 1), None)
+        repeated = next((name for name, count in Counter(names).items() if count > 1), None)
         if repeated is not None:
             raise ValueError(f"y has more than one column named {repeated!r}; each label has one column")
     return matrix, names, kind, library
