@@ -28,6 +28,7 @@ from taxolearn import (
     read_report,
     save,
 )
+from taxolearn.estimators.label_calibration import fit_label_calibration
 from taxolearn.kernels import Linear
 
 pandas = pytest.importorskip("pandas")
@@ -298,6 +299,7 @@ def test_variances_are_learned(tying):
     assert min(held_out) < held_out[0] or tying == "shared"
     again = clone(model).set_params(C=model.C_ if tying == "shared" else list(model.C_.values()), tuning=None)
     again.set_params(**{name: getattr(model.hyperparameters_, name) for name in ("intercept_variance", "temperature")})
+    again.set_params(offset=model.offset_)
     np.testing.assert_allclose(again.fit(X, Y).predict_proba(X), model.predict_proba(X), atol=1e-6)
 
 
@@ -340,8 +342,10 @@ def test_tools_of_scikit_learn():
 def test_refit_keeps_what_was_learned():
     X, Y = make_rows(n=200)
     model = RecursiveRegularizationClassifier(TREE, tuning=CrossValidation(3, search="scale")).fit(X[:150], Y[:150])
-    C, thresholds, before = model.C_, model.thresholds_, model.coef_
+    C, thresholds, before, offset = model.C_, model.thresholds_, model.coef_, model.offset_
     model.refit(X, Y)
+    assert model.offset_ == offset != 0
+    assert model.offset == 0
     assert pytest.approx(model.C_) == C
     np.testing.assert_array_equal(model.thresholds_, thresholds)
     assert not np.array_equal(before, model.coef_)
@@ -360,6 +364,44 @@ def test_probabilities_of_held_out_rows_are_calibrated():
     bins = np.minimum((p * 5).astype(int), 4)
     for b in range(5):
         assert y[bins == b].mean() == pytest.approx(p[bins == b].mean(), abs=0.06)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_calibration_is_the_minimum(weighted):
+    rng = np.random.default_rng(5)
+    u = rng.normal(size=(300, 4)) - 2
+    truth = (rng.uniform(size=u.shape) < 1 / (1 + np.exp(-(2.0 * u + 1.5)))).astype(int)
+    weights = rng.integers(0, 3, size=300).astype(float) if weighted else None
+    temperature, offset = fit_label_calibration(u, sp.csr_array(truth), weights)
+
+    def loss(log_temperature, shift):
+        v = u * np.exp(-log_temperature) + shift
+        rows = np.logaddexp(0, np.where(truth == 1, -v, v)).sum(axis=1)
+        return (rows if weights is None else weights * rows).sum() + (log_temperature**2 + shift**2) / 2
+
+    found = np.log(temperature), offset / temperature
+    around = [loss(found[0] + a, found[1] + b) for a in (-0.01, 0, 0.01) for b in (-0.01, 0, 0.01)]
+    assert min(around) == loss(*found)
+    assert temperature == pytest.approx(0.5, rel=0.2)
+    assert offset / temperature == pytest.approx(1.5, abs=0.4)
+
+
+def test_an_offset_makes_rare_labels_calibrated():
+    """A strong prior leaves predictors of rare labels too low where features speak for them."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(1500, 40))
+    Y = (X @ rng.normal(size=(40, 6)) / 2 + rng.logistic(size=(1500, 6)) > 5.0).astype(int)
+    tuning = CrossValidation(3, search="scale", max_evaluations=1)
+    plain = CrossValidation(3, search="scale", max_evaluations=1, learn_temperature=False)
+    losses = []
+    for each in (tuning, plain):
+        model = RecursiveRegularizationClassifier(C=0.01, tuning=each)
+        with pytest.warns(ConvergenceWarning):
+            p = model.fit(X[:1000], Y[:1000]).predict_proba(X[1000:])
+        losses.append(-np.log(np.where(Y[1000:] == 1, p, 1 - p)).sum(axis=1).mean())
+        np.testing.assert_array_equal(model.decision_function(X) > 0, model.predict_proba(X) > 0.5)
+    assert model.offset_ == 0
+    assert losses[0] < losses[1]
 
 
 def test_same_answer_for_any_number_of_threads():
@@ -382,6 +424,7 @@ def test_files_keep_everything(form, tying, tmp_path):
     again = load(tmp_path / "model.taxo")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.C_ == model.C_
+    assert again.offset_ == model.offset_
     assert again.is_multilabel_ == model.is_multilabel_ == (form != "one")
     assert str(again.predict(X)) == str(model.predict(X))
     assert again.score(X, y) == model.score(X, y)

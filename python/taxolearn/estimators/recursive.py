@@ -2,12 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +17,7 @@ from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_labels
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, check_arguments, fit_targets, unconverged
+from taxolearn.estimators.label_calibration import fit_label_calibration
 from taxolearn.fitting.fit import FitResult
 from taxolearn.fitting.functions import LinearFunctions
 from taxolearn.kernels import Linear
@@ -43,6 +45,7 @@ Floats = npt.NDArray[np.float64]
 
 _TYINGS = ("shared", "level", "subtree", "node")
 _THRESHOLDS = ("expected", "fixed", "s-cut")
+_LARGEST_OFFSET = 1e6
 _BATCH = 2**24  # elements of a block of probabilities
 
 
@@ -76,10 +79,13 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         Prior variance of the intercepts ``b_n``; 0 leaves them out.
     temperature : float, default=1.0
         What divides predictors before they become probabilities. ``tuning`` learns it.
+    offset : float, default=0.0
+        What is added to the predictors of several labels per row before they are divided, the same for all labels.
+        ``tuning`` learns it: the prior shrinks what features say, which makes rare labels less probable than they are.
     tuning : "cv", CrossValidation or None, default="cv"
-        How ``C`` and ``temperature`` are learned by cross-validation. "cv" tries a few values of one variance
-        (``CrossValidation(search="scale")``), and follows the gradient where there are several. None uses the values
-        that are given; then there are no thresholds for ``decide(X, thresholds="s-cut")``.
+        How ``C``, ``temperature`` and ``offset`` are learned by cross-validation. "cv" tries a few values of one
+        variance (``CrossValidation(search="scale")``), and follows the gradient where there are several. None uses the
+        values that are given; then there are no thresholds for ``decide(X, thresholds="s-cut")``.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, multiplied into ``sample_weight``: a row with several labels has the mean of theirs, one
         without any has 1.
@@ -112,6 +118,8 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
     C_ : float or dict
         Learned or given; where the tree has several groups of nodes, by their names. Inner nodes that are labels have
         a leaf of their own one level below.
+    offset_ : float
+        Learned or given; 0 for one label per row.
     thresholds_ : ndarray of shape (n_classes,) or None
         For several labels per row: thresholds of the probabilities with the largest F1 of each label on held-out rows.
     hyperparameters_ : Hyperparameters
@@ -147,6 +155,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         tying: str = "shared",
         intercept_variance: float = 1.0,
         temperature: float = 1.0,
+        offset: float = 0.0,
         tuning: Any = "cv",
         class_weight: Mapping[Any, float] | str | None = None,
         tol: float = 1e-6,
@@ -161,6 +170,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         self.tying = tying
         self.intercept_variance = intercept_variance
         self.temperature = temperature
+        self.offset = offset
         self.tuning = tuning
         self.class_weight = class_weight
         self.tol = tol
@@ -204,6 +214,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         check_choice("tying", self.tying, _TYINGS)
         if not (self.taxonomy is None or isinstance(self.taxonomy, Taxonomy)):
             raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(self.taxonomy).__name__}")
+        offset = check_number("offset", self.offset, least=-_LARGEST_OFFSET)
         form: LabelForm | None = None
         if is_label_sets(y):
             sets, classes, form = read_label_sets(y, self.taxonomy)
@@ -226,20 +237,26 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         self.C_ = variances_by_group(fitted.hyperparameters)
         self.result_, self.cv_result_ = fitted.result, fitted.learning
         self.n_iter_ = fitted.result.iterations
-        self.thresholds_ = None if form is None else self._held_out_thresholds(fitted.held_out, targets)
+        self.offset_ = 0.0 if form is None else offset
+        self.thresholds_: Floats | None = None
+        if fitted.held_out is not None:
+            self._learn_from_held_out(*fitted.held_out, targets, sample_weight)
         for message in fitted.messages:
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
 
-    def _held_out_thresholds(
-        self, held_out: tuple[Floats, npt.NDArray[np.intp]] | None, targets: Targets
-    ) -> Floats | None:
-        if held_out is None or targets.sets is None:
-            return None
-        u, rows = held_out
-        p: Floats = 1 / (1 + np.exp(-u[:, targets.order] / self.hyperparameters_.temperature))
+    def _learn_from_held_out(self, u: Floats, rows: npt.NDArray[np.intp], targets: Targets, sample_weight: Any) -> None:
+        """Set temperature, offset and thresholds by predictors of held-out rows, in the core's order of labels."""
+        assert targets.sets is not None
+        u = u[:, targets.order]
         truth = sp.csc_array(targets.sets.take(rows).matrix())[:, targets.order]
-        return best_thresholds(self._consistent(p), truth)
+        tuning = as_recursive_tuning(self)
+        if tuning is not None and tuning.learn_temperature:
+            weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows]
+            temperature, self.offset_ = fit_label_calibration(u, truth, weights)
+            self.hyperparameters_ = replace(self.hyperparameters_, temperature=temperature)
+        p: Floats = expit((u + self.offset_) / self.hyperparameters_.temperature)
+        self.thresholds_ = best_thresholds(self._consistent(p), truth)
 
     def _learned_arguments(self) -> dict[str, Any]:
         values = list(self.C_.values()) if isinstance(self.C_, dict) else self.C_
@@ -247,6 +264,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
             "C": np.array(values) if isinstance(values, list) else values,
             "intercept_variance": self.hyperparameters_.intercept_variance,
             "temperature": self.hyperparameters_.temperature,
+            "offset": self.offset_,
             "tuning": None,
         }
 
@@ -271,7 +289,8 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
 
     def _output(self, X: Any, output: str) -> Floats:
         link = "logistic" if self.is_multilabel_ else "one_of"
-        functions = LinearFunctions(self.coef_, self.intercept_, link, self.hyperparameters_.temperature)
+        intercept = self.intercept_ + self.offset_
+        functions = LinearFunctions(self.coef_, intercept, link, self.hyperparameters_.temperature)
         values = functions.output(X, output, check_threads(self.n_threads))
         return self._consistent(values) if self.is_multilabel_ else values
 
@@ -285,7 +304,8 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
     def decision_function(self, X: Any) -> Floats:
         """Predictors ``w . x + b`` of all labels: shape (n_samples, n_classes).
 
-        Those of several labels per row are consistent with the tree, as probabilities are. For one label per row and
+        Those of several labels per row have ``offset_`` added, so that labels above 0 are more probable than not, and
+        are consistent with the tree, as probabilities are. For one label per row and
         two classes, it is their difference, of shape (n_samples,).
         """
         return self._predict(X, "predictor") if self.is_multilabel_ else super().decision_function(X)

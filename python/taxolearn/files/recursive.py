@@ -28,6 +28,7 @@ def pack_recursive(model: RecursiveRegularizationClassifier, packer: Packer, dty
                 "is_closed": form.is_closed,
                 "library": form.library,
             },
+            "offset": float(model.offset_),
             "thresholds": None if model.thresholds_ is None else packer.array("thresholds", model.thresholds_),
         }
     )
@@ -45,6 +46,9 @@ def unpack_recursive(entry: Any, unpacker: Unpacker, version: int) -> RecursiveR
     model.C_ = variances_by_group(model.hyperparameters_)
     n_classes = len(model.classes_)
     model.label_form_ = None if form is None else _unpack_form(form, unpacker, n_classes)
+    model.offset_ = expect(entry["offset"], float)
+    if not np.isfinite(model.offset_):
+        raise ContentError("its offset is not finite")
     thresholds = entry["thresholds"]
     model.thresholds_ = None if thresholds is None else unpacker.array(thresholds, n_classes).astype(np.float64)
     return model
