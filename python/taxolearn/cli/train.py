@@ -413,8 +413,9 @@ def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | Non
             common["folds"] = options.folds
         return PoolClassifier(time_limit=options.time_limit, **common)
     if model == _OF_SETS:
-        once = CrossValidation(options.folds or _FEW_FOLDS, search="scale", time_limit=options.time_limit)
-        return RecursiveRegularizationClassifier(tuning=once, **{"tol": _TOL} | common)
+        scale = CrossValidation(options.folds or _FEW_FOLDS, search="scale", time_limit=options.time_limit)
+        by_level = None if taxonomy is None else _tuning(options, X.shape[0], n_classes)
+        return RecursiveRegularizationClassifier(tuning=by_level or scale, **{"tol": _TOL} | common)
     if model == "top-down":
         learning = CrossValidation(options.folds or _FEW_FOLDS, time_limit=options.time_limit)
         return TopDownClassifier(tuning=learning, **common)

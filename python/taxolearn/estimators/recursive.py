@@ -72,9 +72,9 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         The variance of the weights around those of the parent: the larger, the less regular. None stands for a value
         that suits the scale of the data. With several groups of nodes (see ``tying``), one value for all or one for
         each, in the order of ``C_``. ``tuning`` learns it from there.
-    tying : {"shared", "level", "subtree", "node"}, default="shared"
-        Which nodes of the tree share a variance: all, those of the same depth, those below the same child of the root,
-        or none.
+    tying : {"shared", "level", "subtree", "node"}, default="level"
+        Which nodes of the tree share a variance: all, as in the paper, those of the same depth, those below the same
+        child of the root, or none.
     intercept_variance : float, default=1.0
         Prior variance of the intercepts ``b_n``; 0 leaves them out.
     temperature : float, default=1.0
@@ -152,7 +152,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         *,
         loss: str = "logistic",
         C: Any = None,
-        tying: str = "shared",
+        tying: str = "level",
         intercept_variance: float = 1.0,
         temperature: float = 1.0,
         offset: float = 0.0,
