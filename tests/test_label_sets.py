@@ -11,9 +11,11 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from taxolearn import (
+    CentroidClassifier,
     CrossValidation,
     KernelLogisticClassifier,
     NaiveBayesClassifier,
+    PoolClassifier,
     Taxonomy,
     TopDownClassifier,
     _core,
@@ -195,7 +197,10 @@ class TestBadInput:
 class TestOfOneClass:
     """Estimators of one class per row say so, and name the one for several."""
 
-    @pytest.mark.parametrize("estimator", [KernelLogisticClassifier, TopDownClassifier, NaiveBayesClassifier])
+    @pytest.mark.parametrize(
+        "estimator",
+        [KernelLogisticClassifier, TopDownClassifier, NaiveBayesClassifier, CentroidClassifier, PoolClassifier],
+    )
     @pytest.mark.parametrize("kind", [np.array, sp.csr_array])
     def test_indicators_of_several_labels(self, estimator, kind):
         y = kind([[1, 1, 0], [0, 1, 0], [0, 0, 1]])
@@ -253,7 +258,8 @@ class TestSets:
         np.testing.assert_allclose(results[0].take_weights(), results[1].take_weights(), atol=1e-9)
 
     @pytest.mark.parametrize(
-        ("labels", "offsets"), [([0, 7], [0, 2]), ([1, 0], [0, 2]), ([0, 1], [0, 1]), ([0, 1], [1, 2]), ([], [])]
+        ("labels", "offsets"),
+        [([0, 7], [0, 2]), ([1, 0], [0, 2]), ([0, 1], [0, 1]), ([0, 1], [1, 2]), ([], []), ([0, 1], [0, 10**9, 2])],
     )
     def test_the_core_refuses_sets_that_are_none(self, labels, offsets):
         with pytest.raises(ValueError, match=r"label|offsets"):
