@@ -29,7 +29,7 @@ ROOM_RANKS = (
     ("features", "readers"),
     ("taxonomy",),
     ("couplings", "datasets", "metrics", "targets"),
-    ("decisions", "kernels"),
+    ("decisions", "kernels", "set_decisions"),
     ("fitting",),
     ("tuning",),
     ("estimators", "model_selection", "plotting"),

@@ -1,5 +1,6 @@
 """The documentation holds together: links lead somewhere, generated pages are whole, and code on pages is true."""
 
+import ast
 import importlib.util
 import os
 import re
@@ -199,6 +200,18 @@ def test_the_page_of_uncertain_labels_runs(capsys):
     assert all(float(less) < share for less, share in zip(absent.split(), shares, strict=True))
 
 
+def test_the_page_of_several_labels_runs(capsys):
+    assert run_page("several-labels.md") == 6
+    first, classes, found, sizes, top, single = capsys.readouterr().out.splitlines()
+    assert all(isinstance(labels, tuple) for labels in ast.literal_eval(first))
+    assert ast.literal_eval(classes) == ["art", "pet", "pet/cat", "pet/dog", "place", "place/beach", "place/town"]
+    assert found.endswith("converged")
+    counts = ast.literal_eval(sizes)
+    assert counts["f1"] > counts["hamming"]
+    assert all(len(labels) == 2 for labels in ast.literal_eval(top))
+    assert single == "True True"
+
+
 def test_the_page_of_blocks_runs(capsys):
     assert run_page("blocks.md") == 8
     together, apart, kernel, *_ = capsys.readouterr().out.splitlines()
@@ -208,7 +221,7 @@ def test_the_page_of_blocks_runs(capsys):
     assert kernel.startswith("PerBlock({'words': Linear(")
 
 
-def test_the_page_of_several_labels_runs(capsys):
+def test_the_page_of_scores_of_several_labels_runs(capsys):
     assert run_page("several-labels-scores.md") == 3
     micro, macro, losses, precision, scored, levels = capsys.readouterr().out.splitlines()
     assert micro == "PrecisionRecallF(precision=0.5, recall=0.6666666666666666, f=0.5714285714285714)"

@@ -135,7 +135,7 @@ def test_options_of_one_model_imply_it(options, expected, train):
         (["--model", "naive-bayes", "--time-limit", "3"], "--time-limit is for"),
         (
             ["--model", "centroid", "--tol", "1e-3"],
-            "--tol is for --model pool or softmax or independent or top-down, not",
+            "--tol is for --model pool or softmax or independent or top-down or recursive, not",
         ),
         (["--model", "naive-bayes", "--numeric", "size"], "counts words, so it takes no --numeric"),
         (["--model", "top-down", "--flat"], "--model top-down needs a tree"),

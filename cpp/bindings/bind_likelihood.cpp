@@ -25,6 +25,9 @@ void bind_likelihood(py::module_& module) {
              "Multinomial logistic loss.");
   module.def("IndependentLogistic", &make_independent_logistic, py::arg("targets"), py::arg("n_outputs"),
              py::arg("sample_weight") = py::none(), "A logistic loss for every output.");
+  module.def("IndependentLogisticOfSets", &make_independent_logistic_of_sets, py::arg("labels"), py::arg("offsets"),
+             py::arg("n_outputs"), py::arg("sample_weight") = py::none(),
+             "A logistic loss for every output, any number of which are right at a row.");
 }
 
 }  // namespace taxolearn::python

@@ -12,6 +12,7 @@ from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
 from taxolearn.estimators.prune import prune
+from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.estimators.top_down_nodes import TopDownResult
 from taxolearn.estimators.top_down_tuning import LevelParameters
@@ -42,6 +43,7 @@ __all__ = [
     "NaiveBayesClassifier",
     "PartialLabels",
     "PoolClassifier",
+    "RecursiveRegularizationClassifier",
     "Solver",
     "Taxonomy",
     "TopDownClassifier",

@@ -36,9 +36,11 @@ Targets::Targets(const LabelSets& sets, Index outputs, const double* weights)
   if (labels_ == nullptr) labels_ = &no_label;  // all sets may be empty
   require(outputs >= 1, "number of classes is ", outputs, ", expected at least 1");
   require(offsets_ != nullptr && offsets_[0] == 0, "offsets of label sets must start at 0");
-  for (Index i = 0; i < rows_; ++i) {
+  for (Index i = 0; i < rows_; ++i) {  // all of them before any label is looked at
     require(offsets_[i + 1] >= offsets_[i], "offsets of label sets fall from ", offsets_[i], " to ", offsets_[i + 1],
             " at row ", i);
+  }
+  for (Index i = 0; i < rows_; ++i) {
     std::int32_t before = -1;
     for (const std::int32_t label : this->labels(i)) {
       check_label(label, i, outputs);

@@ -84,6 +84,12 @@ def Softmax(targets: npt.NDArray[Any], n_outputs: int, sample_weight: _Floats | 
 def IndependentLogistic(
     targets: npt.NDArray[Any], n_outputs: int, sample_weight: _Floats | None = None
 ) -> Likelihood: ...
+def IndependentLogisticOfSets(
+    labels: npt.NDArray[np.int32],
+    offsets: npt.NDArray[np.int64],
+    n_outputs: int,
+    sample_weight: _Floats | None = None,
+) -> Likelihood: ...
 
 class KernelSettings:
     def __init__(

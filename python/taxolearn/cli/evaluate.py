@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from taxolearn.cli.inputs import DataFile, read_batches, reading
+from taxolearn.cli.inputs import DataFile, Schema, read_batches, reading
 from taxolearn.cli.labels import labels_like
 from taxolearn.cli.main import (
     BAD_DATA,
@@ -19,6 +20,7 @@ from taxolearn.cli.main import (
     threads_option,
 )
 from taxolearn.cli.models import load_model, read_model_report, training_remarks, unknown_remarks
+from taxolearn.cli.several_labels import RunningSetScores, score_rows, sets_like, unknown_label_remarks
 from taxolearn.report.scores import REJECTED, TOP, RunningScores
 
 __all__ = ["COMMAND", "EvaluateOptions", "run"]
@@ -39,6 +41,9 @@ def run(options: EvaluateOptions) -> None:
     """Predict chunk by chunk, then score."""
     page = Page(options.json)
     model, schema = load_model(options.model, options.threads)
+    if schema.label_separator is not None:
+        _evaluate_sets(options, page, model, schema)
+        return
     with page.stage(f"Predicting {options.data.path}") as count:
         classifier = model.steps[-1][1]
         scores, rows_read = RunningScores(classifier), 0
@@ -77,6 +82,32 @@ def run(options: EvaluateOptions) -> None:
         {"model": options.model, "data": options.data.path, **figures, "remarks": remarks},
         title="On these rows",
         rows=rows,
+        remarks=remarks,
+    )
+
+
+def _evaluate_sets(options: EvaluateOptions, page: Page, model: Any, schema: Schema) -> None:
+    """The same for several labels per row."""
+    classifier = model.steps[-1][1]
+    scores, rows_read = RunningSetScores(classifier), 0
+    with page.stage(f"Predicting {options.data.path}") as count:
+        for batch in read_batches(options.data, schema, rows=options.chunk):
+            with reading(options.data.path, batch.lines):
+                X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
+                scores.add(sets_like(classifier.classes_, batch, options.data.path), X)
+            count(len(batch))
+            rows_read += len(batch)
+    if rows_read == 0:
+        raise CommandError(f"{options.data.path}: the file has no rows", BAD_DATA)
+    figures = scores.summary()
+    remarks = [
+        *training_remarks(read_model_report(options.model), options.data.path, rows_read),
+        *unknown_label_remarks(figures),
+    ]
+    page.result(
+        {"model": options.model, "data": options.data.path, **figures, "remarks": remarks},
+        title="On these rows",
+        rows=[("rows", figure(figures["rows"])), *score_rows(figures)],
         remarks=remarks,
     )
 

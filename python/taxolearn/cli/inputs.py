@@ -61,6 +61,7 @@ _GROUP = "data file"
 _TEXTS = "features of texts"
 _USUAL = TableFeatures()
 _LATER_KINDS = ("embed", "embedding_columns", "dates", "sequences")  # of columns, which files of before do not have
+_BETWEEN_LABELS = ";"
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 
 
@@ -127,6 +128,8 @@ class Schema:
         Between the levels of a path; None if labels are no paths.
     n_features : int or None
         Columns of a matrix, None for a table.
+    label_separator : str or None
+        Between the labels of a cell that holds several; None where a row has one label.
     """
 
     text: list[str]
@@ -139,6 +142,7 @@ class Schema:
     embedding_columns: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
     sequences: list[str] = field(default_factory=list)
+    label_separator: str | None = None
 
     @property
     def is_table(self) -> bool:
@@ -167,12 +171,12 @@ class Schema:
     def from_report(cls, report: Any, model: str) -> Schema:
         """Take the schema from the report of a model that ``train`` has written."""
         try:
-            found = {name: [] for name in _LATER_KINDS} | report["report"]["input"]
+            found = {name: [] for name in _LATER_KINDS} | {"label_separator": None} | report["report"]["input"]
             if "categorical" not in found:  # files of before: labels of one column were taken as they are
                 separator = found["separator"] if len(found["label"]) > 1 else None
                 found = found | {"categorical": [], "separator": separator}
             schema = cls(**{name: found[name] for name in cls.__dataclass_fields__})
-            names = [*schema.inputs, *schema.label, schema.separator or ""]
+            names = [*schema.inputs, *schema.label, schema.separator or "", schema.label_separator or ""]
             if not all(isinstance(name, str) for name in names):
                 raise TypeError
         except (KeyError, TypeError):
@@ -195,6 +199,18 @@ class Columns:
     categorical: list[str] = column_option("--categorical", "column of values such as countries; may be repeated")
     label: list[str] = column_option(
         "--label", "column of the classes; repeated, those of the levels of a path, from the top down"
+    )
+    labels: str | None = option(
+        "--labels",
+        metavar="COLUMN",
+        group="columns of a table",
+        help="column of any number of labels per row, in place of --label",
+    )
+    label_separator: str | None = option(
+        "--label-separator",
+        metavar="S",
+        group="columns of a table",
+        help=f"text between the labels of a row, with --labels (default: {_BETWEEN_LABELS})",
     )
     embedding: EmbeddingOptions = options_of(EmbeddingOptions)
     words: tuple[int, int] | str | None = option(
@@ -236,26 +252,35 @@ class Columns:
         kinds = (self.text, self.numeric, self.categorical, self.dates, self.sequences)
         inputs = [*(name for kind in kinds for name in kind), *embed, *vectors]
         if kind not in TABLES:
-            if inputs or self.label:
+            if inputs or self.label or self.labels:
                 raise CommandError(
                     f"--text, --numeric, --categorical, --label and other columns are for tables; {kind} files say "
                     "themselves",
                     USAGE,
                 )
             return Schema([], [], [], [], None, 0)
-        if not self.label:
-            raise CommandError("--label is needed: the column with the class, or one for each level", USAGE)
+        label = self._label_columns()
         if not inputs:
             raise CommandError(
                 "give columns to learn from: --text, --sequence, --numeric, --date, --categorical or --embed COLUMN",
                 USAGE,
             )
-        both = sorted(set(inputs) & set(self.label))
+        both = sorted(set(inputs) & set(label))
         if both:
             raise CommandError(f"the column {both[0]!r} is both a label and an input", USAGE)
         text, numeric, categorical, dates, sequences = (list(dict.fromkeys(kind)) for kind in kinds)
-        separator = LEVELS if len(self.label) > 1 else None
-        return Schema(text, numeric, categorical, self.label, separator, None, embed, vectors, dates, sequences)
+        separator = LEVELS if len(label) > 1 else None
+        between = (self.label_separator or _BETWEEN_LABELS) if self.labels else None
+        return Schema(text, numeric, categorical, label, separator, None, embed, vectors, dates, sequences, between)
+
+    def _label_columns(self) -> list[str]:
+        if self.labels and self.label:
+            raise CommandError("--labels is for any number of labels per row, --label for one; give one of them", USAGE)
+        if self.label_separator is not None and not (self.labels and self.label_separator):
+            raise CommandError("--label-separator is the text between the labels of --labels COLUMN; give both", USAGE)
+        if not (self.labels or self.label):
+            raise CommandError("--label is needed: the column with the class, or one for each level", USAGE)
+        return [self.labels] if self.labels else self.label
 
     def features(self, schema: Schema, n_threads: int | None, output: str) -> TableFeatures:
         """The step that makes a matrix of a table, or blocks."""
@@ -493,6 +518,8 @@ def _labels(chunk: Chunk, schema: Schema, path: str, allow_unlabelled: bool) -> 
     """The label of every row; several columns make a path, which ends where one is empty."""
     columns = [chunk.columns[name] for name in schema.label]
     separator = schema.separator
+    if schema.label_separator is not None:
+        return _label_cells(columns[0], schema.label_separator, separator)
     if len(columns) == 1:
         labels = [tidy_path(_label(value), separator) for value in columns[0]]
     else:
@@ -511,6 +538,16 @@ def _labels(chunk: Chunk, schema: Schema, path: str, allow_unlabelled: bool) -> 
         if not label and not allow_unlabelled:
             raise CommandError(f"{path}, line {line}: the label is empty; leave out rows without one")
     return np.array(labels, dtype=np.str_)
+
+
+def _label_cells(column: list[Any], between: str, separator: str | None) -> Any:
+    """The labels of every row, a tuple for each, which may be empty. A cell of JSON may be a list."""
+    out = np.empty(len(column), dtype=object)
+    for row, value in enumerate(column):
+        parts = map(_label, value) if isinstance(value, list) else _label(value).split(between)
+        labels = (tidy_path(part, separator) for part in parts)
+        out[row] = tuple(dict.fromkeys(label for label in labels if label))
+    return out
 
 
 def _label(value: Any) -> str:

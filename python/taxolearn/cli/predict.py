@@ -37,7 +37,9 @@ from taxolearn.cli.main import (
     writing,
 )
 from taxolearn.cli.models import load_model
+from taxolearn.cli.several_labels import SetAnswers
 from taxolearn.raw_files import replaced
+from taxolearn.set_decisions import SET_LOSSES
 
 __all__ = ["COMMAND", "PredictOptions", "run"]
 
@@ -59,17 +61,19 @@ class PredictOptions:
     top: int = option(
         "--top", type=positive, default=1, metavar="K", help="answer with the K most probable classes (default: 1)"
     )
-    loss: str = option(
+    loss: str | None = option(
         "--loss",
-        default=decisions.LOSSES[0],
-        choices=decisions.LOSSES,
-        help="answer with the class of least expected loss (default: %(default)s, the most probable class)",
+        choices=tuple(dict.fromkeys((*decisions.LOSSES, *SET_LOSSES))),
+        help=f"answer with the class of least expected loss: {', '.join(decisions.LOSSES)} (default: "
+        f"{decisions.LOSSES[0]}, the most probable class); or with the set of labels: {', '.join(SET_LOSSES)} "
+        f"(default: {SET_LOSSES[0]}, the labels more probable than not)",
     )
     threshold: float | None = option(
         "--threshold",
         type=fraction,
         metavar="P",
-        help="answer with the deepest node of the tree whose probability is at least P",
+        help="answer with the deepest node of the tree whose probability is at least P; for several labels per row, "
+        "with those above P",
     )
     nodes: bool = option(
         "--nodes", action="store_true", help="add the path to the answer, with the probability of each node"
@@ -92,7 +96,18 @@ def run(options: PredictOptions) -> None:
         check_output(str(options.output), options.model, options.data.path)
     page = Page(options.json)
     model, schema = load_model(options.model, options.threads)
-    answers = _Answers(model, options)
+    answers: _Answers | SetAnswers
+    if schema.label_separator is None:
+        answers = _Answers(model, options)
+    else:
+        answers = SetAnswers(
+            model,
+            schema.label_separator,
+            top=options.top,
+            loss=options.loss,
+            threshold=options.threshold,
+            nodes=options.nodes,
+        )
     taken = [name for name in options.keep if name in answers.names]
     if taken:
         raise CommandError(f"--keep {taken[0]}: the answers have a column of this name too; rename yours", USAGE)
@@ -131,14 +146,18 @@ class _Answers:
         self._model = model
         self._classifier = model.steps[-1][1]
         self._options = options
+        self._loss = options.loss or decisions.LOSSES[0]
+        if self._loss not in decisions.LOSSES:
+            known = ", ".join(decisions.LOSSES)
+            raise CommandError(f"--loss {self._loss} is for several labels per row; for one choose {known}", USAGE)
         self._tree = self._classifier.taxonomy_
         self._top = min(options.top, len(self._classifier.classes_))
-        if self._tree is None and (options.nodes or options.loss != decisions.LOSSES[0]):
-            asked = "--nodes" if options.nodes else f"--loss {options.loss}"
+        if self._tree is None and (options.nodes or self._loss != decisions.LOSSES[0]):
+            asked = "--nodes" if options.nodes else f"--loss {self._loss}"
             raise CommandError(f"{asked} needs a tree, and {options.model} was trained without one", USAGE)
-        if options.threshold is not None and (options.top > 1 or options.loss != decisions.LOSSES[0]):
+        if options.threshold is not None and (options.top > 1 or self._loss != decisions.LOSSES[0]):
             raise CommandError("--threshold cannot be combined with --top or --loss", USAGE)
-        if options.top > 1 and options.loss != decisions.LOSSES[0]:
+        if options.top > 1 and self._loss != decisions.LOSSES[0]:
             raise CommandError("--top lists the most probable classes; it cannot be combined with --loss", USAGE)
         self.names = ["label", "probability"]
         if options.top > 1:
@@ -156,8 +175,8 @@ class _Answers:
         if options.threshold is not None:
             answers, likely = self._confident(proba)
             columns = [answers.tolist(), likely]
-        elif options.loss != decisions.LOSSES[0]:
-            answers = decisions.decide(proba, classes=classes, taxonomy=self._tree, loss=options.loss)
+        elif self._loss != decisions.LOSSES[0]:
+            answers = decisions.decide(proba, classes=classes, taxonomy=self._tree, loss=self._loss)
             place = np.searchsorted(classes, answers)
             columns = [answers.tolist(), proba[rows, place].tolist()]
         else:

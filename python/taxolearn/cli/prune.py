@@ -27,7 +27,7 @@ from taxolearn.cli.main import (
     threads_option,
     writing,
 )
-from taxolearn.cli.models import load_model, read_model_report, training_remarks, unknown_remarks
+from taxolearn.cli.models import load_model, one_label_only, read_model_report, training_remarks, unknown_remarks
 from taxolearn.estimators.prune import is_linear
 from taxolearn.readers.tables import CHUNK_ROWS
 from taxolearn.report.scores import RunningScores
@@ -64,6 +64,7 @@ def run(options: PruneOptions) -> None:
     page = Page(options.json)
     check_output(options.output, options.model, options.data.path)
     model, schema = load_model(options.model, options.threads)
+    one_label_only(schema, options.model, "prune")
     if not is_linear(model.steps[-1][1]):
         raise CommandError(
             f"{options.model}: the model is not linear, so it has no weights to leave out; train it with --model "

@@ -25,7 +25,7 @@ from taxolearn.cli.main import (
     threads_option,
     writing,
 )
-from taxolearn.cli.models import load_model, read_model_report, training_of, training_remarks
+from taxolearn.cli.models import load_model, one_label_only, read_model_report, training_of, training_remarks
 from taxolearn.raw_files import replaced
 from taxolearn.report.description import explained_by
 from taxolearn.report.findings import Rows, collect_findings
@@ -59,6 +59,7 @@ def run(options: ReportOptions) -> None:
         raise CommandError(str(error), USAGE) from None
     check_output(options.output, options.model, options.data.path)
     model, schema = load_model(options.model, options.threads)
+    one_label_only(schema, options.model, "report")
     if options.id is not None and not schema.is_table:
         raise CommandError("--id is for tables: a matrix has no column with names of rows", USAGE)
     title = options.title or f"{Path(options.model).name} on {Path(options.data.path).name}"

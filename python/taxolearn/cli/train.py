@@ -21,6 +21,7 @@ from taxolearn import (
     KernelLogisticClassifier,
     NaiveBayesClassifier,
     PoolClassifier,
+    RecursiveRegularizationClassifier,
     Taxonomy,
     TopDownClassifier,
     save,
@@ -48,6 +49,7 @@ from taxolearn.cli.main import (
     whole_number,
     writing,
 )
+from taxolearn.cli.several_labels import RunningSetScores, rarest_labels, read_label_cells, score_rows
 from taxolearn.estimators.pool import contributions
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.save_and_load import DTYPES
@@ -60,7 +62,8 @@ __all__ = ["COMMAND", "ModelOptions", "TrainOptions", "run"]
 
 _LOGISTIC = ("softmax", "independent")
 _SIMPLE: dict[str, Any] = {"naive-bayes": NaiveBayesClassifier, "centroid": CentroidClassifier}
-_MODELS = ("pool", *_LOGISTIC, "top-down", *_SIMPLE)
+_OF_SETS = "recursive"  # the model of any number of labels per row
+_MODELS = ("pool", *_LOGISTIC, "top-down", _OF_SETS, *_SIMPLE)
 _USES_INNER_LABELS = ("pool", "softmax", "top-down")  # others learn from rows with one class only
 
 _WORK = 4_000_000  # rows times classes that hyperparameters are learned on
@@ -99,7 +102,7 @@ class ModelOptions:
         choices=_MODELS,
         group=_MODEL,
         help="a pool of several classifiers, or one of them (default: pool; softmax, if an option is given that only "
-        "softmax and independent take)",
+        f"softmax and independent take; {_OF_SETS} with --labels)",
     )
     kernel: str | None = option(
         "--kernel",
@@ -186,14 +189,18 @@ class TrainOptions:
 # Options that some models do not take, and the models that do.
 _TAKEN_BY = {
     **dict.fromkeys(("kernel", "variance", "samples", "evaluations", "checkpoint"), _LOGISTIC),
-    **dict.fromkeys(("tol", "folds", "time_limit"), ("pool", *_LOGISTIC, "top-down")),
+    **dict.fromkeys(("tol", "folds", "time_limit"), ("pool", *_LOGISTIC, "top-down", _OF_SETS)),
 }
 
 
-def _chosen_model(options: ModelOptions) -> str:
+def _chosen_model(options: ModelOptions, schema: Schema) -> str:
     """The model that is meant; an error for options that it does not take."""
     given = [name for name in _TAKEN_BY if getattr(options, name) is not None]
     model = options.model
+    if schema.label_separator is not None:
+        if model not in (None, _OF_SETS):
+            raise CommandError(f"--labels is for --model {_OF_SETS}, not {model}; leave one of them out", USAGE)
+        model = _OF_SETS
     if model is None:
         is_logistic = any(_TAKEN_BY[name] == _LOGISTIC for name in given)
         model = _LOGISTIC[0] if is_logistic else _MODELS[0]
@@ -216,20 +223,23 @@ def run(options: TrainOptions) -> None:
     path = options.data.path
     check_output(options.output, path, options.tree.taxonomy or "")
     schema = options.columns.schema(options.data.kind)
-    model = _chosen_model(options.classifier)
+    model = _chosen_model(options.classifier, schema)
     if model == "naive-bayes" and (schema.numeric or schema.dates or schema.has_embeddings):
         what = "--numeric columns" if schema.numeric else "--date columns" if schema.dates else "embeddings"
         raise CommandError(f"--model naive-bayes counts words, so it takes no {what}; choose another --model", USAGE)
     with page.stage(f"Reading {path}"):
         everything = read_whole(options.data, schema, allow_unlabelled=True)
-        labels = read_labels(options.tree, everything, path, len(schema.label))
+        if schema.label_separator is None:
+            labels = read_labels(options.tree, everything, path, len(schema.label))
+        else:
+            labels = read_label_cells(options.tree, everything, path)
     if model == "top-down" and labels.taxonomy is None:
         raise CommandError(
             f"--model top-down needs a tree, and the labels of {path} are no paths; give --taxonomy FILE, --separator "
             "S, a --label for each level, or choose another --model",
             USAGE,
         )
-    used, about_rows = used_rows(labels, model, _USES_INNER_LABELS)
+    used, about_rows = used_rows(labels, model, _USES_INNER_LABELS)  # all of those with any number of labels
     batch = replace(everything, labels=labels.names).take(used)
     check_cells(batch, schema, path)
     schema = replace(schema, separator=labels.separator, n_features=None if schema.is_table else batch.X.shape[1])
@@ -283,7 +293,8 @@ def _split(
         return None, [f"{why}; evaluate it on other rows, or give --hold-out 0.2"]
     if wanted == 0:
         return None, []
-    out = held_out_rows(batch.labels, _HELD_OUT if wanted is None else wanted, options.classifier.seed, is_certain)
+    strata = batch.labels if batch.labels.dtype.kind != "O" else rarest_labels(batch.labels)
+    out = held_out_rows(strata, _HELD_OUT if wanted is None else wanted, options.classifier.seed, is_certain)
     if not out.any():
         return None, ["no rows were held out to score the model, since no class has rows to spare"]
     return out, []
@@ -313,10 +324,15 @@ class _Training:
         with reading(self._options.data.path, held_out.lines):
             X_held_out = held_out.X if self._features is None else self._features.transform(held_out.X)
         self._learn(X, batch, f"Learning from {len(batch):,} rows, {len(held_out):,} are held out")
-        running = RunningScores(self._classifier)
+        chunks = [slice(first, first + CHUNK_ROWS) for first in range(0, len(held_out), CHUNK_ROWS)]
         with self._page.stage(f"Scoring {len(held_out):,} rows"), reading(self._options.data.path):
-            for first in range(0, len(held_out), CHUNK_ROWS):
-                rows = slice(first, first + CHUNK_ROWS)
+            if self._schema.label_separator is not None:
+                of_sets = RunningSetScores(self._classifier)
+                for rows in chunks:
+                    of_sets.add(held_out.labels[rows], X_held_out[rows])
+                return of_sets.summary()
+            running = RunningScores(self._classifier)
+            for rows in chunks:
                 running.add(held_out.labels[rows], self._classifier.predict_log_proba(X_held_out[rows]))
         summary = running.summary()
         return {name: summary[name] for name in _SCORES}
@@ -364,8 +380,8 @@ class _Training:
         X = batch.X
         if self._schema.is_table:
             # Kinds of features have variances of their own, if these are learned.
-            is_apart = self._schema.is_mixed and self._model not in _SIMPLE and options.classifier.variance is None
-            output = "blocks" if is_apart else "matrix"
+            takes_blocks = self._model not in (*_SIMPLE, _OF_SETS) and options.classifier.variance is None
+            output = "blocks" if takes_blocks and self._schema.is_mixed else "matrix"
             self._features = options.columns.features(self._schema, options.classifier.threads, output)
             with self._stage_of_features(), reading(options.data.path, batch.lines):
                 X = self._features.fit_transform(X)
@@ -395,6 +411,10 @@ def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | Non
         if options.folds is not None:
             common["folds"] = options.folds
         return PoolClassifier(time_limit=options.time_limit, **common)
+    if model == _OF_SETS:
+        scale = CrossValidation(options.folds or _FEW_FOLDS, search="scale", time_limit=options.time_limit)
+        by_level = None if taxonomy is None else _tuning(options, X.shape[0], n_classes)
+        return RecursiveRegularizationClassifier(tuning=by_level or scale, **{"tol": _TOL} | common)
     if model == "top-down":
         learning = CrossValidation(options.folds or _FEW_FOLDS, time_limit=options.time_limit)
         return TopDownClassifier(tuning=learning, **common)
@@ -507,7 +527,12 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
     if figures["learned"] is not None:
         rows.append(("hyperparameters", f"{figures['learned']} learned"))
     scores = figures["hold_out"]
-    if scores is not None:
+    if scores is not None and "micro_f1" in scores:
+        rows += [
+            (f"on {scores['rows']:,} rows held out", ""),
+            *((f"  {name}", told) for name, told in score_rows(scores)),
+        ]
+    elif scores is not None:
         low, high = scores["accuracy_interval"]
         rows += [
             (f"accuracy on {scores['rows']:,} rows held out", f"{scores['accuracy']:.1%} ({low:.1%} to {high:.1%})"),

@@ -7,6 +7,7 @@ from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, PoolRow, PoolTable
 from taxolearn.estimators.pooling.weights import PoolResult, fit_pool_weights, fit_temperature
 from taxolearn.estimators.prune import prune
+from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
 from taxolearn.estimators.top_down import TopDownClassifier
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "PoolResult",
     "PoolRow",
     "PoolTable",
+    "RecursiveRegularizationClassifier",
     "TopDownClassifier",
     "fit_pool_weights",
     "fit_temperature",

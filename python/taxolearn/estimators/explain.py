@@ -16,7 +16,14 @@ from taxolearn.taxonomy.nodes import Name
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_number
 
-__all__ = ["NodeExplanation", "block_shares", "explain_by_change", "explain_rows", "names_in_blocks"]
+__all__ = [
+    "NodeExplanation",
+    "block_shares",
+    "explain_by_change",
+    "explain_labels",
+    "explain_rows",
+    "names_in_blocks",
+]
 
 Floats = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.intp]
@@ -100,6 +107,43 @@ def explain_rows(
         blocks = {name: columns for name, _, columns in X.parts()}
     _check_feature_names(feature_names, coef.shape[1])
     return _explain(predictors, classes, taxonomy, node, top, feature_names, parts_of, blocks)
+
+
+def explain_labels(
+    X: Any,
+    coef: Any,
+    proba: Floats,
+    classes: npt.NDArray[Any],
+    taxonomy: Taxonomy | None,
+    node: Any,
+    top: int,
+    feature_names: Sequence[Any] | None,
+) -> list[list[NodeExplanation]]:
+    """Explain labels that are right or wrong each by itself: the parts of features in their predictors.
+
+    Arguments are as in ``explain_rows``; ``proba`` are the labels' probabilities. Without ``node``, labels more
+    probable than not are explained, or the most probable one.
+    """
+    _check_feature_names(feature_names, coef.shape[1])
+    top = check_number("top", top, least=1, integer=True)
+    targets = None if node is None else _targets(node, proba, classes)
+    place = {name: column for column, name in enumerate(classes.tolist())}
+    out = []
+    for row, p in enumerate(proba):
+        if targets is None:
+            columns = np.flatnonzero(p > 0.5).tolist() or [int(p.argmax())]
+        else:
+            names = [targets[row]] if taxonomy is None else taxonomy.path(targets[row])
+            if not names or names[-1] not in place:
+                raise ValueError(f"node is {targets[row]!r}, which is no label of the model")
+            columns = [place[name] for name in names]
+        features, values = _row_of(X, row)
+        explained = []
+        for column in columns:
+            named, rest = _ranked(features, values * coef[column, features], top, feature_names)
+            explained.append(NodeExplanation(classes[column].item(), float(p[column]), named, rest))
+        out.append(explained)
+    return out
 
 
 def block_shares(X: Blocks, coef: Any) -> dict[str, float]:
@@ -236,13 +280,8 @@ def _explain(
                 explained.append(NodeExplanation(name, 1.0, [], 0.0))
                 continue
             values = parts(inside, outside)
-            order = np.argsort(-np.abs(values), kind="stable")
-            named = [
-                (int(features[k]) if feature_names is None else feature_names[features[k]], float(values[k]))
-                for k in order[:top]
-            ]
+            named, rest = _ranked(features, values, top, feature_names)
             odds = float(_log_odds(predictors[row], inside, outside))
-            rest = float(values[order[top:]].sum())
             by_block = {
                 block: float(values[(features >= columns.start) & (features < columns.stop)].sum())
                 for block, columns in (blocks or {}).items()
@@ -250,6 +289,16 @@ def _explain(
             explained.append(NodeExplanation(name, float(1 / (1 + np.exp(-odds))), named, rest, by_block))
         out.append(explained)
     return out
+
+
+def _ranked(features: Columns, values: Floats, top: int, feature_names: Any) -> tuple[list[tuple[Any, float]], float]:
+    """The features of the largest parts by name, and the sum of all others."""
+    order = np.argsort(-np.abs(values), kind="stable")
+    named = [
+        (int(features[k]) if feature_names is None else feature_names[features[k]], float(values[k]))
+        for k in order[:top]
+    ]
+    return named, float(values[order[top:]].sum())
 
 
 def _log_odds(u: Floats, inside: Columns, outside: Columns) -> Any:

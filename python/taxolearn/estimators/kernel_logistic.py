@@ -3,7 +3,7 @@
 import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,21 +18,30 @@ from taxolearn.couplings.factors import ClassFactors
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.extend import extend_functions
 from taxolearn.fitting.expectation import ExpectationResult, fit_expectation
-from taxolearn.fitting.fit import Problem, as_solver, chosen_space, fit_functions
+from taxolearn.fitting.fit import Problem, Solver, as_solver, chosen_space, fit_functions
 from taxolearn.fitting.functions import ClassFunctions, LinearFunctions
 from taxolearn.fitting.warm_start import SolverPoint, transfer
 from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.kernels.base import with_params
 from taxolearn.progress import fit_progress, round_progress
-from taxolearn.targets import as_labels, label_targets, read_targets, row_weights
+from taxolearn.targets import PartialLabels, Targets, as_labels, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.tuning.cross_validation import as_tuning
+from taxolearn.tuning.cross_validation import CrossValidation, as_tuning
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.learn import Learned, learn_hyperparameters
 from taxolearn.tuning.search import LearningResult
 from taxolearn.validation import check_choice, check_inputs, check_number, check_threads
 
-__all__ = ["KernelLogisticClassifier", "class_functions", "set_class_functions", "tune", "with_hyperparameters"]
+__all__ = [
+    "KernelLogisticClassifier",
+    "check_arguments",
+    "class_functions",
+    "fit_targets",
+    "set_class_functions",
+    "tune",
+    "unconverged",
+    "with_hyperparameters",
+]
 
 _LINKS = {"softmax": "softmax", "independent": "one_of"}  # losses, and how their predictors become probabilities
 
@@ -235,24 +244,12 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         -------
         self
         """
-        if not (self.taxonomy is None or isinstance(self.taxonomy, Taxonomy)):
-            raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(self.taxonomy).__name__}")
-        solver, tuning, labels = as_solver(self.solver), as_tuning(self.tuning), as_labels(self.labels)
-        intercept_variance = check_number("intercept_variance", self.intercept_variance, least=0)
-        temperature = check_number("temperature", self.temperature, least=0, strict=True)
-        check_choice("loss", self.loss, tuple(_LINKS))
-        tol = check_number("tol", self.tol, least=0, strict=True)
-        max_iter = check_number("max_iter", self.max_iter, least=0, integer=True)
-        n_threads = check_threads(self.n_threads)
-        verbose = int(self.verbose) if isinstance(self.verbose, bool) else self.verbose
-        verbose = check_number("verbose", verbose, least=0, integer=True)
-        settings = solver.fit_settings(tol, max_iter, keep_point=bool(self.warm_start))
-        products = solver.kernel_settings()
-        targets = read_targets(y, self.taxonomy, labels.inner)
+        arguments = check_arguments(self)
+        targets = read_targets(y, self.taxonomy, arguments.labels.inner)
         # A stand-in of the same length lets scikit-learn check the rest.
         labelled = y if targets is None else np.zeros(len(targets.labels))
         X, y = check_inputs(self, X, labelled, reset=True, blocks=True)
-        targets = label_targets(y, self.taxonomy, labels.inner) if targets is None else targets
+        targets = label_targets(y, self.taxonomy, arguments.labels.inner) if targets is None else targets
         if self.loss != "softmax" and (targets.allowed is not None or targets.soft is not None):
             raise ValueError(
                 f"y has rows without just one class (a set, an inner node, nothing, probabilities); loss={self.loss!r} "
@@ -260,61 +257,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
             )
         if alike := targets.exchangeable():
             warnings.warn(undecided(alike), UserWarning, stacklevel=2)
-        taxonomy, classes = targets.taxonomy, targets.classes
-        weights = row_weights(targets, sample_weight, self.class_weight, X)
-        # The core numbers classes as the taxonomy does; everything here is in sorted order.
-        in_core_order = targets.in_core_order
-        learned: Learned | None = None
-        if tuning is None:
-            coupling = make_coupling(taxonomy, self.coupling, in_core_order)
-            class_kernels = assign_kernels(start_kernels(self.kernel, X), taxonomy, in_core_order, coupling)
-            hyperparameters = Hyperparameters.of(class_kernels.described, intercept_variance, coupling, targets.order)
-            hyperparameters = replace(hyperparameters, temperature=temperature)
-        else:
-            earlier = getattr(self, "_learned", None) if self.warm_start else None
-            learned = learn_hyperparameters(self, tuning, X, targets, sample_weight, earlier=earlier, verbose=verbose)
-            class_kernels, hyperparameters = learned.point.class_kernels, learned.hyperparameters
-            intercept_variance = hyperparameters.intercept_variance
-        problem = Problem(
-            X,
-            targets.first(),
-            weights,
-            class_kernels,
-            intercept_variance,
-            targets.order,
-            classes,
-            class_kernels.coupling.function_names(taxonomy, in_core_order),
-            self.loss,
-        )
-        start = self._start(classes, X.shape[1]) if self.warm_start else None
-        point = self._point(problem, settings, products) if self.warm_start else None
-        expectation: ExpectationResult | None = None
-        with fit_progress(verbose, tol) as progress, round_progress(verbose) as round_callback:
-            begin: dict[str, Any] = {"start": start, "point": point, "n_threads": n_threads, "progress": progress}
-            if targets.allowed is None:
-                fit = fit_functions(problem, settings, products, **begin)
-            else:
-                fit, expectation = fit_expectation(
-                    problem,
-                    targets,
-                    settings,
-                    products,
-                    tol=labels.tol,
-                    max_rounds=labels.max_rounds,
-                    round_progress=round_callback,
-                    **begin,
-                )
-        self.classes_ = classes
-        self.taxonomy_ = taxonomy
-        self.hyperparameters_ = hyperparameters
-        set_class_functions(self, fit.functions)
-        self.result_ = fit.result
-        self.cv_result_ = None if learned is None else learned.result
-        self.em_result_ = expectation
-        self._learned = None if learned is None else (learned.identity, learned.result)
-        if fit.point is not None:
-            self._last_point = SolverPoint.of(problem, fit.result.space, fit.point)
-        self.n_iter_ = fit.result.iterations
+        fit_targets(self, arguments, X, targets, sample_weight)
         for message in unconverged(self):
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
@@ -396,6 +339,106 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         grown.taxonomy = grown.taxonomy_ = taxonomy
         set_class_functions(grown, functions)
         return grown
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Checked arguments of a model, with names replaced by the values they stand for."""
+
+    solver: Solver
+    tuning: CrossValidation | None
+    labels: PartialLabels
+    intercept_variance: float
+    temperature: float
+    tol: float
+    max_iter: int
+    n_threads: int
+    verbose: int
+
+
+def check_arguments(model: KernelLogisticClassifier) -> Arguments:
+    """Raise an error for arguments that no data could make right."""
+    if not (model.taxonomy is None or isinstance(model.taxonomy, Taxonomy)):
+        raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(model.taxonomy).__name__}")
+    check_choice("loss", model.loss, tuple(_LINKS))
+    verbose = int(model.verbose) if isinstance(model.verbose, bool) else model.verbose
+    return Arguments(
+        solver=as_solver(model.solver),
+        tuning=as_tuning(model.tuning),
+        labels=as_labels(model.labels),
+        intercept_variance=check_number("intercept_variance", model.intercept_variance, least=0),
+        temperature=check_number("temperature", model.temperature, least=0, strict=True),
+        tol=check_number("tol", model.tol, least=0, strict=True),
+        max_iter=check_number("max_iter", model.max_iter, least=0, integer=True),
+        n_threads=check_threads(model.n_threads),
+        verbose=check_number("verbose", verbose, least=0, integer=True),
+    )
+
+
+def fit_targets(
+    model: KernelLogisticClassifier, arguments: Arguments, X: Any, targets: Targets, sample_weight: Any
+) -> Learned | None:
+    """Learn hyperparameters and fit to checked inputs: sets all that ``fit`` sets; returns what was learned."""
+    tuning, verbose = arguments.tuning, arguments.verbose
+    settings = arguments.solver.fit_settings(arguments.tol, arguments.max_iter, keep_point=bool(model.warm_start))
+    products = arguments.solver.kernel_settings()
+    taxonomy, classes = targets.taxonomy, targets.classes
+    weights = row_weights(targets, sample_weight, model.class_weight, X)
+    # The core numbers classes as the taxonomy does; everything here is in sorted order.
+    in_core_order = targets.in_core_order
+    learned: Learned | None = None
+    if tuning is None:
+        intercept_variance = arguments.intercept_variance
+        coupling = make_coupling(taxonomy, model.coupling, in_core_order)
+        class_kernels = assign_kernels(start_kernels(model.kernel, X), taxonomy, in_core_order, coupling)
+        hyperparameters = Hyperparameters.of(class_kernels.described, intercept_variance, coupling, targets.order)
+        hyperparameters = replace(hyperparameters, temperature=arguments.temperature)
+    else:
+        earlier = getattr(model, "_learned", None) if model.warm_start else None
+        learned = learn_hyperparameters(model, tuning, X, targets, sample_weight, earlier=earlier, verbose=verbose)
+        class_kernels, hyperparameters = learned.point.class_kernels, learned.hyperparameters
+        intercept_variance = hyperparameters.intercept_variance
+    problem = Problem(
+        X,
+        targets.first(),
+        weights,
+        class_kernels,
+        intercept_variance,
+        targets.order,
+        classes,
+        class_kernels.coupling.function_names(taxonomy, in_core_order),
+        model.loss,
+    )
+    start = model._start(classes, X.shape[1]) if model.warm_start else None
+    point = model._point(problem, settings, products) if model.warm_start else None
+    expectation: ExpectationResult | None = None
+    with fit_progress(verbose, arguments.tol) as progress, round_progress(verbose) as round_callback:
+        begin: dict[str, Any] = {"start": start, "point": point, "n_threads": arguments.n_threads, "progress": progress}
+        if targets.allowed is None:
+            fit = fit_functions(problem, settings, products, **begin)
+        else:
+            fit, expectation = fit_expectation(
+                problem,
+                targets,
+                settings,
+                products,
+                tol=arguments.labels.tol,
+                max_rounds=arguments.labels.max_rounds,
+                round_progress=round_callback,
+                **begin,
+            )
+    model.classes_ = classes
+    model.taxonomy_ = taxonomy
+    model.hyperparameters_ = hyperparameters
+    set_class_functions(model, fit.functions)
+    model.result_ = fit.result
+    model.cv_result_ = None if learned is None else learned.result
+    model.em_result_ = expectation
+    model._learned = None if learned is None else (learned.identity, learned.result)
+    if fit.point is not None:
+        model._last_point = SolverPoint.of(problem, fit.result.space, fit.point)
+    model.n_iter_ = fit.result.iterations
+    return learned
 
 
 def tune(

@@ -33,9 +33,11 @@ __all__ = [
     "describe_classifier",
     "pack_classifier",
     "pack_common",
+    "pack_fit",
     "pack_transformer",
     "unpack_classifier",
     "unpack_common",
+    "unpack_fit",
     "unpack_transformer",
 ]
 
@@ -63,8 +65,8 @@ def pack_common(model: Any, packer: Packer) -> dict[str, Any]:
     }
 
 
-def unpack_common(model: Any, entry: Any, unpacker: Unpacker, version: int) -> None:
-    """Set what ``pack_common`` stored."""
+def unpack_common(model: Any, entry: Any, unpacker: Unpacker, version: int, *, are_leaves: bool = True) -> None:
+    """Set what ``pack_common`` stored. Classes are the leaves of the tree, or else all its nodes but the root."""
     known = model.get_params(deep=False)
     parameters = {name: unpacker.value(value) for name, value in expect(entry["parameters"], dict).items()}
     if version == 1:
@@ -72,8 +74,10 @@ def unpack_common(model: Any, entry: Any, unpacker: Unpacker, version: int) -> N
     model.set_params(**{name: value for name, value in parameters.items() if name in known})
     model.classes_ = unpacker.labels(entry["classes"])
     model.taxonomy_ = tree = unpacker.taxonomy(entry["taxonomy"])
-    if tree is not None and not np.array_equal(np.sort(tree.classes), model.classes_):
-        raise ContentError("its classes are not the leaves of its tree")
+    if tree is not None:
+        names = tree.classes.tolist() if are_leaves else tree.names[1:].tolist()
+        if sorted(names) != model.classes_.tolist():
+            raise ContentError(f"its classes are not the {'leaves' if are_leaves else 'nodes'} of its tree")
     model.n_features_in_ = expect(entry["features"], int)
     blocks = {expect(name, str): expect(count, int) for name, count in expect(entry.get("blocks", []), list)}
     if blocks:
@@ -87,33 +91,44 @@ def unpack_common(model: Any, entry: Any, unpacker: Unpacker, version: int) -> N
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any) -> dict[str, Any]:
-    """Parameters and what was fitted; weights and coefficients in the given type."""
-    return pack_common(model, packer) | {
+def pack_fit(model: Any, functions: ClassFunctions, packer: Packer, dtype: Any) -> dict[str, Any]:
+    """What classifiers have that the joint solver fits: hyperparameters, functions, and how both were found."""
+    return {
         "hyperparameters": packer.value(model.hyperparameters_.to_dict()),
         "fit": packer.value(asdict(model.result_)),
         "learning": None if model.cv_result_ is None else _pack_learning(model.cv_result_, packer),
-        "expectation": None if model.em_result_ is None else packer.value(asdict(model.em_result_)),
-        "functions": _pack_functions(class_functions(model), packer, dtype),
+        "functions": _pack_functions(functions, packer, dtype),
     }
+
+
+def unpack_fit(model: Any, entry: Any, unpacker: Unpacker, version: int) -> ClassFunctions:
+    """Set what ``pack_fit`` stored, and return the functions."""
+    model.hyperparameters_ = _unpack_hyperparameters(entry, unpacker, version)
+    fit = expect(unpacker.value(entry["fit"]), dict)
+    fit = upgrade_fit(fit) if version == 1 else fit
+    model.result_ = FitResult(**fit | {"ranks": tuple(fit["ranks"])})
+    model.cv_result_ = None if entry["learning"] is None else _unpack_learning(entry["learning"], unpacker, version)
+    model.n_iter_ = expect(model.result_.iterations, int)
+    functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))
+    if functions.n_features != model.n_features_in_:
+        raise ContentError("it has another number of features than weights")
+    return functions
+
+
+def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any) -> dict[str, Any]:
+    """Parameters and what was fitted; weights and coefficients in the given type."""
+    expectation = None if model.em_result_ is None else packer.value(asdict(model.em_result_))
+    fitted = pack_fit(model, class_functions(model), packer, dtype)
+    return pack_common(model, packer) | fitted | {"expectation": expectation}
 
 
 def unpack_classifier(entry: Any, unpacker: Unpacker, version: int) -> KernelLogisticClassifier:
     """The classifier, ready to predict."""
     model = KernelLogisticClassifier()
     unpack_common(model, entry, unpacker, version)
-    model.hyperparameters_ = _unpack_hyperparameters(entry, unpacker, version)
-    fit = expect(unpacker.value(entry["fit"]), dict)
-    fit = upgrade_fit(fit) if version == 1 else fit
-    model.result_ = FitResult(**fit | {"ranks": tuple(fit["ranks"])})
-    model.cv_result_ = None if entry["learning"] is None else _unpack_learning(entry["learning"], unpacker, version)
+    set_class_functions(model, unpack_fit(model, entry, unpacker, version))
     rounds = entry.get("expectation")  # files of before have none
     model.em_result_ = None if rounds is None else ExpectationResult(**expect(unpacker.value(rounds), dict))
-    model.n_iter_ = expect(model.result_.iterations, int)
-    functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))
-    if functions.n_features != model.n_features_in_:
-        raise ContentError("it has another number of features than weights")
-    set_class_functions(model, functions)
     return model
 
 

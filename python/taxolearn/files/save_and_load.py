@@ -19,6 +19,7 @@ from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
+from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.files.container import (
     Container,
@@ -48,6 +49,7 @@ from taxolearn.files.pools import (
     unpack_naive_bayes,
     unpack_pool,
 )
+from taxolearn.files.recursive import describe_recursive, pack_recursive, unpack_recursive
 from taxolearn.files.top_down import describe_top_down, pack_top_down, unpack_top_down
 from taxolearn.validation import check_choice
 
@@ -233,6 +235,7 @@ _KINDS = (
     _Kind(TopDownClassifier, "top-down", pack_top_down, unpack_top_down, describe_top_down),
     _Kind(NaiveBayesClassifier, "naive Bayes", pack_naive_bayes, unpack_naive_bayes, describe_naive_bayes),
     _Kind(CentroidClassifier, "centroid", pack_centroid, unpack_centroid, describe_centroid),
+    _Kind(RecursiveRegularizationClassifier, "recursive", pack_recursive, unpack_recursive, describe_recursive),
     _Kind(PoolClassifier, "pool", _pack_pool, _unpack_pool, describe_pool),
 )
 

@@ -20,6 +20,7 @@ from taxolearn.kernels.base import Kernel
 from taxolearn.kernels.checks import check_positive_semidefinite
 from taxolearn.kernels.precomputed import Precomputed
 from taxolearn.progress import ProgressCallback
+from taxolearn.targets import LabelSets
 from taxolearn.validation import check_choice, check_number
 
 __all__ = [
@@ -52,8 +53,10 @@ _GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limi
 
 
 def make_likelihood(loss: str, targets: Any, n_classes: int, sample_weight: Floats | None) -> _core.Likelihood:
-    """The loss of that name, of all rows; classes are in the core's order."""
+    """The loss of that name, of all rows; classes are in the core's order. Label sets have the loss "independent"."""
     make, _ = _LOSSES[loss]
+    if isinstance(targets, LabelSets):
+        return _core.IndependentLogisticOfSets(targets.labels, targets.offsets, n_classes, sample_weight)
     return make(targets, n_classes, sample_weight)
 
 
@@ -65,7 +68,7 @@ class Problem:
     """
 
     X: Any
-    targets: npt.NDArray[Any]
+    targets: Any  # int32 classes, a float64 matrix of probabilities, or LabelSets
     sample_weight: npt.NDArray[np.float64] | None
     class_kernels: ClassKernels
     intercept_variance: float

@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from taxolearn.kernels.argument import reads_kernel_values
-from taxolearn.targets import Targets, check_labels, label_targets, row_weights
+from taxolearn.targets import LabelSets, Targets, check_labels, label_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.validation import check_choice, check_labelled, check_number
+from taxolearn.validation import check_choice, check_labelled, check_number, check_rows
 
 __all__ = [
     "CrossValidation",
@@ -124,14 +124,16 @@ def as_tuning(tuning: Any) -> CrossValidation | None:
 
 @dataclass(frozen=True)
 class TuningData:
-    """Rows with one label each.
+    """Rows with one label each, or with label sets.
 
     Attributes
     ----------
     X : array or CSR matrix
         Inputs in the core's form.
-    targets : int32 array of shape (n_samples,)
+    targets : int32 array of shape (n_samples,) or LabelSets
         Classes in the order of the core.
+    strata : int32 array of shape (n_samples,)
+        What folds hold in proportion: these classes, or of each set its rarest label, -1 for an empty one.
     classes : array of shape (n_classes,)
         Labels in that order.
     taxonomy : Taxonomy or None
@@ -143,7 +145,8 @@ class TuningData:
     """
 
     X: Any
-    targets: npt.NDArray[np.int32]
+    targets: Any
+    strata: npt.NDArray[np.int32]
     classes: npt.NDArray[Any]
     taxonomy: Taxonomy | None
     weights: Floats | None
@@ -155,9 +158,9 @@ class TuningData:
         if self.rows is not None and isinstance(folds, np.ndarray) and len(folds) > self.rows[-1]:
             folds = folds[self.rows]  # they were folds of all rows
         # By the order of labels, so that a seed makes the same folds with and without a taxonomy.
-        ranks = np.argsort(np.argsort(self.classes, kind="stable"), kind="stable")[self.targets]
         n_classes = len(self.classes)
-        return tuple(make_folds(ranks, n_classes, folds, random, argument="folds") for _ in range(tuning.repeats))
+        ranks = np.append(np.argsort(np.argsort(self.classes, kind="stable"), kind="stable"), n_classes)[self.strata]
+        return tuple(make_folds(ranks, n_classes + 1, folds, random, argument="folds") for _ in range(tuning.repeats))
 
 
 def read_data(
@@ -173,6 +176,8 @@ def read_data(
     taxonomy = model.taxonomy
     if not (taxonomy is None or isinstance(taxonomy, Taxonomy)):
         raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(taxonomy).__name__}")
+    if isinstance(y, LabelSets):
+        return _read_sets(model, X, y, sample_weight, classes, subset, random)
     X, y = check_labelled(X, y)
     rows = choose_rows(y, subset, random)
     if rows is not None:
@@ -190,7 +195,29 @@ def read_data(
     else:
         targets = label_targets(y, taxonomy, "own")
     weights = row_weights(targets, sample_weight, model.class_weight, X)
-    return TuningData(X, targets.labels, targets.in_core_order, targets.taxonomy, weights, rows)
+    return TuningData(X, targets.labels, targets.labels, targets.in_core_order, targets.taxonomy, weights, rows)
+
+
+def _read_sets(
+    model: Any,
+    X: Any,
+    sets: LabelSets,
+    sample_weight: Any,
+    classes: npt.ArrayLike | None,
+    subset: float | None,
+    random: np.random.RandomState,
+) -> TuningData:
+    """The same of label sets, whose labels are the leaves of the taxonomy, or else the classes, in the core's order."""
+    X = check_rows(X)
+    rows = choose_rows(sets.rarest(), subset, random)
+    if rows is not None:
+        X, sets = X[rows], sets.take(rows)
+        sample_weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+    in_order = np.asarray(classes) if model.taxonomy is None else model.taxonomy.classes
+    order = np.argsort(in_order, kind="stable")
+    targets = Targets(in_order[order], model.taxonomy, order, sets.rarest(), sets=sets)
+    weights = row_weights(targets, sample_weight, model.class_weight, X)
+    return TuningData(X, sets, targets.labels, in_order, model.taxonomy, weights, rows)
 
 
 def choose_rows(

@@ -22,7 +22,7 @@ from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.fitting.fit import as_solver, kernel_values, make_likelihood
 from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.progress import LearningCallback, learning_progress
-from taxolearn.targets import Targets
+from taxolearn.targets import LabelSets, Targets
 from taxolearn.tuning.checkpoint import fingerprint
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning, read_data
 from taxolearn.tuning.hyperparameters import Hyperparameters
@@ -42,6 +42,7 @@ Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int, float, float, float], None]
 _STRATEGIES = tuple(_core.Strategy.__members__)
 _STATE = ("fits", "adjoints")  # what the core keeps of an evaluation
+_HELD_OUT_TOLERANCE = 1e-4  # relative gap of the fits whose predictors of held-out rows are kept
 _SYSTEM_SHARE = 0.1  # of the tolerance of the fits, for the linear systems: their errors weigh more in the gradient
 _SYSTEM_FLOOR = 1e-7  # no system needs a smaller one, unless the fits have it
 
@@ -67,8 +68,9 @@ class CrossValidationObjective:
         place of all others. With ``tuning=None`` the folds are those of ``CrossValidation()``.
     X : array, sparse matrix, data frame or Blocks of shape (n_samples, n_features)
         Inputs; for a ``Precomputed`` kernel the kernel matrix.
-    y : array of shape (n_samples,)
-        Labels; with a taxonomy, names of its nodes.
+    y : array of shape (n_samples,) or LabelSets
+        Labels; with a taxonomy, names of its nodes. Label sets hold numbers of leaves of the taxonomy, or of
+        ``classes``, and need ``loss="independent"``: then the criterion is the sum of the losses of all labels.
     sample_weight : array of shape (n_samples,), default=None
         Weights of the rows, in fits as well as where they are held out.
     classes : array of labels, default=None
@@ -95,6 +97,8 @@ class CrossValidationObjective:
         Labels in the order of the core, which is that of predictors.
     partitions : tuple of int32 arrays of shape (n_samples,)
         The fold in which each row is held out, or -1. Where ``tuning`` asks for a subset, of its rows.
+    rows : array of int or None
+        The rows of this subset; None for all.
 
     Examples
     --------
@@ -143,6 +147,7 @@ class CrossValidationObjective:
         data = read_data(model, X, y, sample_weight, classes, tuning.subset, random)
         in_order, taxonomy = data.classes, data.taxonomy
         self.classes = in_order
+        self.rows = data.rows
         self.partitions = data.partitions(tuning, random)
         counted = np.ones(len(data.targets)) if data.weights is None else data.weights
         self.n_held_out = float(counted[self.partitions[0] >= 0].sum())
@@ -151,8 +156,10 @@ class CrossValidationObjective:
 
         kernel = start_kernels(model.kernel, data.X)
         self._likelihood = make_likelihood(model.loss, data.targets, len(in_order), data.weights)
-        # Whatever the loss of the fits, a held-out row has one class.
-        self._held_out = make_likelihood("softmax", data.targets, len(in_order), data.weights)
+        # Whatever the loss of the fits, a held-out row has one class, unless it has any number of them.
+        self._held_out = self._likelihood
+        if not isinstance(data.targets, LabelSets):
+            self._held_out = make_likelihood("softmax", data.targets, len(in_order), data.weights)
         loadings = None
         if isinstance(model.coupling, LearnedCoupling):
             rank = model.coupling.n_shared(len(in_order))
@@ -409,12 +416,16 @@ def _sum_of_squares(X: Any) -> float:
 
 @dataclass(frozen=True)
 class Learned:
-    """What learning has found: the best model, its hyperparameters to be read, how it went, and for which model."""
+    """What learning has found: the best model, its hyperparameters to be read, how it went, and for which model.
+
+    Where rows have label sets, also the predictors of held-out rows, and which rows these are.
+    """
 
     point: ModelAtTheta
     hyperparameters: Hyperparameters
     result: LearningResult
     identity: ModelIdentity
+    held_out: tuple[Floats, npt.NDArray[np.intp]] | None = None
 
 
 def learn_hyperparameters(
@@ -445,8 +456,9 @@ def learn_hyperparameters(
     criterion = copy.copy(model)
     criterion.taxonomy, criterion.tuning = targets.taxonomy, tuning
     criterion.max_iter = max(model.max_iter, _LEAST_ITERATIONS)
-    y = targets.names()
-    classes = None if targets.is_certain or targets.taxonomy is not None else targets.classes
+    y = targets.names() if targets.sets is None else targets.sets
+    is_known = targets.taxonomy is not None or (targets.is_certain and targets.sets is None)
+    classes = None if is_known else targets.classes
     objective = CrossValidationObjective(criterion, X, y, sample_weight, classes=classes)
     start = objective.theta.copy()
     if earlier is not None and identity.is_like(earlier[0]):
@@ -470,10 +482,18 @@ def learn_hyperparameters(
                 start=start,
             )
     if result.status in ("failed", "max_evaluations"):
-        warnings.warn(f"Learning hyperparameters: {result.message}.", ConvergenceWarning, stacklevel=3)
+        warnings.warn(f"Learning hyperparameters: {result.message}.", ConvergenceWarning, stacklevel=4)
     table = objective.parameters.table(result.theta)
     table = replace(table, temperature=model.temperature if result.temperature is None else result.temperature)
-    return Learned(objective.parameters.at(result.theta), table, result, identity)
+    held_out = None if targets.sets is None else _held_out_rows(objective, result.theta)
+    return Learned(objective.parameters.at(result.theta), table, result, identity, held_out)
+
+
+def _held_out_rows(objective: CrossValidationObjective, theta: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
+    """Predictors of the rows that the first partition holds out, at what was learned, and which rows they are."""
+    _, predictors = objective.evaluate_held_out(theta, _HELD_OUT_TOLERANCE)
+    rows = np.flatnonzero(objective.partitions[0] >= 0)
+    return predictors[rows], rows if objective.rows is None else objective.rows[rows]
 
 
 def _learn_scale(
@@ -527,12 +547,14 @@ def _drawn(targets: Targets, random: np.random.RandomState) -> npt.NDArray[np.in
 def _problem_of(
     objective: CrossValidationObjective,
     X: Any,
-    y: npt.NDArray[Any],
+    y: Any,
     sample_weight: Any,
     start: npt.NDArray[np.float64],
 ) -> str:
     """The fingerprint of the data, the folds and everything that the criterion depends on."""
-    labels = np.char.encode(np.asarray(y).astype(str), "utf-8")
+    labels: Any = (
+        [y.labels, y.offsets] if isinstance(y, LabelSets) else np.char.encode(np.asarray(y).astype(str), "utf-8")
+    )
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     table = objective.parameters.table(objective.theta)
     values = (X, labels, weights, list(objective.partitions), start, objective.bounds, list(objective.names))

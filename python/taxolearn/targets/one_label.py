@@ -1,4 +1,4 @@
-"""What is known of the labels (one per row, a set, a node above the class, probabilities, nothing), and row weights."""
+"""Rows with one class each, of which y says the class, a set, a node above it, probabilities, or nothing; weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice, check_number
+
+if TYPE_CHECKING:
+    from taxolearn.targets.label_sets import LabelSets
 
 __all__ = [
     "AllowedSets",
@@ -36,6 +39,7 @@ _SETS = (set, frozenset, list, tuple, np.ndarray)  # the last is what tables mak
 _UNLABELLED = "None, NaN or pandas.NA stands for an unlabelled row"
 _BATCH = 2**22  # allowed classes whose probabilities are looked at together
 _SUM_TOLERANCE = 1e-6  # on the sums of probabilities
+_SEVERAL = "RecursiveRegularizationClassifier is for rows that have any number of labels"
 
 
 class PartialLabels(BaseEstimator):
@@ -148,6 +152,9 @@ class Targets:
     soft : ndarray of shape (n_samples, n_classes) or None
         Probabilities of the classes, in the order of the core, where these were given; ``labels`` are then those of
         rows with one class of probability 1.
+    sets : LabelSets or None
+        Labels of rows that have any number of them, in the order of the core, each right whatever the others are;
+        ``labels`` are then the rarest one of each row, by which folds are stratified.
     """
 
     classes: npt.NDArray[Any]
@@ -157,6 +164,7 @@ class Targets:
     allowed: AllowedSets | None = None
     unlabelled: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     soft: Floats | None = None
+    sets: LabelSets | None = None
 
     @property
     def is_certain(self) -> bool:
@@ -197,8 +205,10 @@ class Targets:
                 return list(self.in_core_order[classes].tolist())
         return []
 
-    def first(self) -> Floats | npt.NDArray[np.int32]:
+    def first(self) -> Any:
         """Targets in the core's form. Rows that allow several classes are spread evenly over them."""
+        if self.sets is not None:
+            return self.sets
         if self.soft is not None:
             return self.soft
         if self.allowed is None:
@@ -223,7 +233,12 @@ def read_targets(y: Any, taxonomy: Taxonomy | None, inner: str) -> Targets | Non
         What the name of an inner node means.
     """
     shape = getattr(y, "shape", None)
-    if shape is not None and len(shape) == 2 and shape[1] > 1 and not hasattr(y, "tocsr"):
+    if hasattr(y, "tocsr"):
+        raise TypeError(
+            f"y is a sparse matrix of shape {tuple(y.shape)}, expected labels, or a dense array of probabilities. "
+            f"{_SEVERAL}"
+        )
+    if shape is not None and len(shape) == 2 and shape[1] > 1:
         return _read_probabilities(y, taxonomy)
     entries = _entries_of(_one_column(y), taxonomy if inner == "below" else None)
     return None if entries is None else _read_sets(entries, taxonomy, inner)
@@ -286,7 +301,7 @@ def _one_column(y: Any) -> Any:
     """A table of one column as that column, and other things that NumPy can read as arrays."""
     if isinstance(y, (list, tuple)):
         return y
-    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1 and not hasattr(y, "tocsr"):
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
         return np.asarray(y)[:, 0]
     return np.asarray(y) if hasattr(y, "__array__") and not hasattr(y, "dtype") else y
 
@@ -333,6 +348,8 @@ def _read_sets(entries: list[Any], taxonomy: Taxonomy | None, inner: str) -> Tar
         if inner == "own":
             taxonomy = taxonomy.with_classes(names, argument="y")
         nodes = np.atleast_1d(taxonomy.index(names, argument="y"))
+        if inner == "below":
+            _warn_of_ancestors(members, dict(zip(names, nodes.tolist(), strict=True)), taxonomy)
         begins, ends = taxonomy.leaf_begin[nodes].tolist(), taxonomy.leaf_end[nodes].tolist()
         ranges = dict(zip(names, zip(begins, ends, strict=True), strict=True))
         order = np.argsort(taxonomy.classes, kind="stable")
@@ -343,6 +360,26 @@ def _read_sets(entries: list[Any], taxonomy: Taxonomy | None, inner: str) -> Tar
     return Targets(classes, taxonomy, order, labels, allowed, unlabelled)
 
 
+def _warn_of_ancestors(members: list[tuple[Any, ...]], node_of: Mapping[Any, int], taxonomy: Taxonomy) -> None:
+    """Where every set holds all nodes above its labels, these are sets of labels that are all right."""
+    parents = taxonomy.parents
+    row_of_pair = -1
+    for row, labels in enumerate(members):
+        nodes = {node_of[label] for label in labels}
+        above = {int(parents[node]) for node in nodes} - {-1, 0}
+        if not above <= nodes:
+            return
+        if above and row_of_pair < 0:
+            row_of_pair = row
+    if row_of_pair >= 0:
+        warnings.warn(
+            f"y: every row names all nodes above its labels, such as row {row_of_pair}, {members[row_of_pair]}. A list "
+            f"means here that one of its labels is right, nobody knows which. {_SEVERAL}",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def _members(entry: Any, row: int) -> tuple[Any, ...]:
     """Labels of one row, without repetition; empty for none."""
     if _is_missing(entry):
@@ -350,7 +387,7 @@ def _members(entry: Any, row: int) -> tuple[Any, ...]:
     if not isinstance(entry, _SETS):
         return (_plain(entry, row),)
     if len(entry) == 0:
-        raise ValueError(f"y: row {row} is an empty set, which allows no class; {_UNLABELLED}")
+        raise ValueError(f"y: row {row} is an empty set, which allows no class; {_UNLABELLED}. {_SEVERAL}")
     if any(map(_is_missing, entry)):
         raise ValueError(f"y: row {row} is {entry!r}, a set with a missing member; {_UNLABELLED}, instead of the set")
     return tuple(dict.fromkeys(_plain(member, row, entry) for member in entry))
@@ -460,6 +497,11 @@ def _check_probabilities(values: Floats) -> None:
     wrong = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
     if len(wrong) > 0:
         row = int(wrong[0])
+        if ((values == 0) | (values == 1)).all():
+            raise ValueError(
+                f"y has shape {values.shape} and holds 0 and 1 only, but {sums[row]:g} ones in row {row}: this looks "
+                f"like several labels per row, of which a classifier of one class cannot learn. {_SEVERAL}"
+            )
         raise ValueError(f"{what}, but row {row} sums to {sums[row]:.6g}, expected 1; divide each row by its sum")
     off = np.flatnonzero(sums != 1.0)
     values[off] /= sums[off, None]
@@ -473,14 +515,17 @@ def row_weights(
 ) -> Floats | None:
     """Weights of the rows, with those of their classes multiplied in; None if all are one.
 
-    A row that is not certain has the mean of the weights of its allowed classes, or that by its probabilities.
+    A row that is not certain has the mean of the weights of its allowed classes, or that by its probabilities; a row
+    with several labels has the mean of theirs, one without any has 1.
     "balanced" counts rows in the same way.
     """
     if sample_weight is None and class_weight is None and len(targets.unlabelled) == 0:
         return None
     weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
     weights[targets.unlabelled] = 0.0
-    if class_weight is not None:
+    if class_weight is not None and targets.sets is not None:
+        weights *= targets.sets.row_means(_class_weights(targets, class_weight, targets.sets.counts()))
+    elif class_weight is not None:
         first = targets.first()
         if first.ndim == 1:
             counts = np.bincount(targets.labels[targets.labelled], minlength=targets.n_classes).astype(np.float64)

@@ -1,0 +1,39 @@
+"""What is known of the labels, and weights of rows."""
+
+from taxolearn.targets.label_sets import (
+    LabelForm,
+    LabelSets,
+    closed_sets,
+    is_label_sets,
+    nodes_above,
+    read_label_sets,
+    set_targets,
+)
+from taxolearn.targets.one_label import (
+    AllowedSets,
+    PartialLabels,
+    Targets,
+    as_labels,
+    check_labels,
+    label_targets,
+    read_targets,
+    row_weights,
+)
+
+__all__ = [
+    "AllowedSets",
+    "LabelForm",
+    "LabelSets",
+    "PartialLabels",
+    "Targets",
+    "as_labels",
+    "check_labels",
+    "closed_sets",
+    "is_label_sets",
+    "label_targets",
+    "nodes_above",
+    "read_label_sets",
+    "read_targets",
+    "row_weights",
+    "set_targets",
+]
