@@ -2,8 +2,8 @@
 //
 // Inner nodes are eliminated: w = G a, where G is the covariance of the leaves under the tree's prior. So a block of
 // classes is solved with its exact effect on all weights along its paths, and takes steps of the length that the whole
-// problem allows. The alternation of the paper holds the parents still meanwhile, and so needs as many sweeps as a node
-// has children.
+// problem allows. The alternation of the paper holds the parents still meanwhile, so that where the prior is
+// strong a node with k children moves by the k-th part of its way.
 #include <algorithm>
 
 #include "block_visit.hpp"
