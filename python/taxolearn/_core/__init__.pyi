@@ -439,3 +439,69 @@ class SparseTextParser:
     def feed(self, text: bytes) -> None: ...
     def finish(self) -> dict[str, Any]: ...
     def vocabulary(self) -> list[bytes]: ...
+
+_Columns: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], _Floats]
+
+class Hinge(enum.Enum):
+    hinge = 0
+    squared_hinge = 1
+
+class RecursiveMethod(enum.Enum):
+    joint = 0
+    alternating = 1
+
+class RecursiveSettings:
+    def __init__(
+        self, *, method: RecursiveMethod = ..., tol: float = 1e-3, max_iter: int = 1000, seed: int = 0
+    ) -> None: ...
+    @property
+    def method(self) -> RecursiveMethod: ...
+    @property
+    def tol(self) -> float: ...
+    @property
+    def max_iter(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+
+class RecursiveResult:
+    @property
+    def status(self) -> Status: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def passes(self) -> float: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def relative_gap(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+    def take_weights(self) -> _Columns: ...
+    def take_duals(self) -> _Columns: ...
+
+def fit_recursive(
+    *,
+    X: Any,
+    label_offsets: npt.NDArray[np.int64],
+    labels: npt.NDArray[np.int32],
+    n_classes: int,
+    parents: Sequence[int] | None = None,
+    variances: Sequence[float] = [],
+    loss: Hinge = ...,
+    C: float = 1.0,
+    bias: float = 1.0,
+    sample_weight: _Floats | None = None,
+    positive_weights: Sequence[float] = [],
+    negative_weights: Sequence[float] = [],
+    settings: RecursiveSettings = ...,
+    start: _Columns | None = None,
+    n_threads: int = 1,
+    progress: _ProgressCallback | None = None,
+) -> RecursiveResult: ...
+
+class NodeWeights:
+    def __init__(self, *, weights: Any, intercepts: _Floats, parents: Sequence[int] | None = None) -> None: ...
+    def scores(self, X: Any, n_threads: int = 1) -> _Floats: ...
+    def top(self, X: Any, k: int, n_threads: int = 1) -> tuple[npt.NDArray[np.int32], _Floats]: ...

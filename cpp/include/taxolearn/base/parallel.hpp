@@ -64,6 +64,18 @@ void parallel_for(Index blocks, const Execution& execution, const Body& body) {
   if (!nested && monitor != nullptr && monitor->stopped()) throw Interrupted();
 }
 
+/// For bodies of parallel_for that take long: true if the monitor says stop, whereupon the body should return.
+inline bool interrupted(const Execution& execution) {
+  if (execution.monitor == nullptr) return false;
+#ifdef _OPENMP
+  const bool caller = omp_get_thread_num() == 0;
+#else
+  const bool caller = true;
+#endif
+  if (caller) execution.monitor->poll();
+  return execution.monitor->stopped();
+}
+
 /// A range 0 .. count cut into equal blocks.
 struct Blocks {
   Index count = 0;

@@ -1,0 +1,104 @@
+#include "taxolearn/recursive/predict.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <vector>
+
+#include "taxolearn/base/check.hpp"
+
+namespace taxolearn {
+namespace {
+
+constexpr Index rows_per_block = 64;
+
+template <class V, class I, class Take>
+void for_entries(const SparseView<V, I>& X, Index i, const Take& take) {
+  for (I k = X.offsets[i]; k < X.offsets[i + 1]; ++k) {
+    take(static_cast<Index>(X.columns[k]), static_cast<double>(X.values[k]));
+  }
+}
+
+template <class V, class Take>
+void for_entries(const DenseView<V>& X, Index i, const Take& take) {
+  for (Index k = 0; k < X.cols; ++k) take(k, static_cast<double>(X.row(i)[k]));
+}
+
+template <class Take>
+void for_entries(const BlockedView&, Index, const Take&) {
+  assert(false && "one matrix expected");
+}
+
+Index classes_of(const NodeWeights& weights) {
+  return weights.taxonomy == nullptr ? weights.by_feature.cols : weights.taxonomy->classes();
+}
+
+/// Scores of all nodes: features are looked up one after the other, each with the nodes that have a weight for it; then
+/// every node adds that of its parent, which comes before it.
+void score_row(const InputView& X, Index i, const NodeWeights& weights, double* scores) {
+  const SparseView<double, std::int64_t>& W = weights.by_feature;
+  std::copy_n(weights.intercepts, W.cols, scores);
+  std::visit(
+      [&](const auto& x) {
+        for_entries(x, i, [&](Index feature, double value) {
+          for (std::int64_t k = W.offsets[feature]; k < W.offsets[feature + 1]; ++k) {
+            scores[W.columns[k]] += value * W.values[k];
+          }
+        });
+      },
+      X);
+  if (weights.taxonomy == nullptr) return;
+  for (Index node = 1; node < W.cols; ++node) scores[node] += scores[weights.taxonomy->parent(node)];
+}
+
+/// Calls take(row, scores of the classes).
+template <class Take>
+void score_rows(const InputView& X, const NodeWeights& weights, const Take& take, const Execution& execution) {
+  const Index nodes = weights.by_feature.cols, classes = classes_of(weights);
+  require(input_blocks(X) == nullptr, "X has blocks, expected one matrix: put them side by side first");
+  require(input_features(X) == weights.by_feature.rows, "X has ", input_features(X), " features, expected ",
+          weights.by_feature.rows);
+  require(weights.taxonomy == nullptr || weights.taxonomy->nodes() == nodes, "there are weights of ", nodes,
+          " nodes, expected ", weights.taxonomy == nullptr ? nodes : weights.taxonomy->nodes());
+  const Blocks blocks(input_rows(X), rows_per_block);
+  parallel_for(blocks.number(), execution, [&](Index block) {
+    std::vector<double> scores(static_cast<std::size_t>(nodes));
+    for (Index k = 0; k < blocks.length(block); ++k) {
+      const Index i = blocks.first(block) + k;
+      score_row(X, i, weights, scores.data());
+      take(i, scores.data() + nodes - classes);
+    }
+  });
+}
+
+}  // namespace
+
+void recursive_scores(const InputView& X, const NodeWeights& weights, DenseView<double> out,
+                      const Execution& execution) {
+  require_shape("out", out, input_rows(X), classes_of(weights));
+  score_rows(X, weights, [&](Index i, const double* scores) { std::copy_n(scores, out.cols, out.row(i)); }, execution);
+}
+
+void recursive_top(const InputView& X, const NodeWeights& weights, DenseView<std::int32_t> classes,
+                   DenseView<double> scores, const Execution& execution) {
+  const Index count = classes_of(weights), k = classes.cols;
+  require(k >= 1 && k <= count, "k is ", k, ", expected 1 to ", count);
+  require_shape("classes", classes, input_rows(X), k);
+  require_shape("scores", scores, input_rows(X), k);
+  score_rows(
+      X, weights,
+      [&](Index i, const double* all) {
+        std::vector<std::int32_t> order(static_cast<std::size_t>(count));
+        std::iota(order.begin(), order.end(), 0);
+        std::partial_sort(order.begin(), order.begin() + k, order.end(), [all](std::int32_t a, std::int32_t b) {
+          return all[a] > all[b] || (all[a] == all[b] && a < b);
+        });
+        for (Index at = 0; at < k; ++at) {
+          classes.row(i)[at] = order[static_cast<std::size_t>(at)];
+          scores.row(i)[at] = all[order[static_cast<std::size_t>(at)]];
+        }
+      },
+      execution);
+}
+
+}  // namespace taxolearn

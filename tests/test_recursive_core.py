@@ -1,0 +1,264 @@
+"""Recursive regularization with hinge losses: against liblinear, SciPy's quadratic programs, and its own laws."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.svm import LinearSVC
+
+from taxolearn import Taxonomy
+from taxolearn.fitting.recursive import fit_recursive
+
+LOSSES = ("hinge", "squared_hinge")
+
+
+def random_problem(seed, n=30, d=5, n_nodes=8, reach=4, labels_per_row=1.2):
+    """Inputs, label sets (indicator) and parents of a random tree; some rows and classes have nothing."""
+    rng = np.random.default_rng(seed)
+    drawn = [-1, *(k - 1 - int(rng.integers(min(reach, k))) for k in range(1, n_nodes))]
+    taxonomy = Taxonomy(np.array(drawn))
+    X = rng.standard_normal((n, d))
+    Y = rng.random((n, taxonomy.n_classes)) < labels_per_row / taxonomy.n_classes
+    return X, Y, taxonomy.parents
+
+
+def fit(X, Y, parents=None, **given):
+    Y = sp.csr_array(np.asarray(Y, dtype=float))
+    return fit_recursive(X, Y.indptr, Y.indices, Y.shape[1], parents=parents, **given)
+
+
+def path_matrix(parents, n_classes):
+    """1 where a node is the leaf or above it."""
+    if parents is None:
+        return np.eye(n_classes)
+    paths = np.zeros((n_classes, len(parents)))
+    for c in range(n_classes):
+        node = len(parents) - n_classes + c
+        while node >= 0:
+            paths[c, node] = 1
+            node = parents[node]
+    return paths
+
+
+def objective(W, X, Y, parents, loss="hinge", C=1.0, bias=1.0, variances=None, sample_weight=None):
+    """P of differences W (nodes x (d + 1)), by its definition."""
+    v = np.ones(len(W)) if variances is None else np.asarray(variances)
+    s = np.ones(len(X)) if sample_weight is None else sample_weight
+    u = np.column_stack([X, np.full(len(X), bias)]) @ (path_matrix(parents, Y.shape[1]) @ W).T
+    slack = np.maximum(0, 1 - np.where(Y, u, -u))
+    losses = slack if loss == "hinge" else slack**2
+    return 0.5 * (W**2 / v[:, None]).sum() + C * (s[:, None] * losses).sum()
+
+
+def differences(found, bias=1.0):
+    return np.column_stack([found.weights.toarray(), found.intercepts / bias])
+
+
+def quadratic_program(X, Y, parents, loss, C, variances):
+    """Least objective, by SciPy on the dual in dense algebra."""
+    n, n_classes = Y.shape
+    paths = path_matrix(parents, n_classes)
+    G = paths @ np.diag(np.ones(paths.shape[1]) if variances is None else variances) @ paths.T
+    Z = np.column_stack([X, np.ones(n)])
+    y = np.where(Y, 1.0, -1.0).T.ravel()
+    Q = np.kron(G, Z @ Z.T) * np.outer(y, y)
+    if loss == "squared_hinge":
+        Q += np.eye(len(Q)) / (2 * C)
+    bounds = [(0, C if loss == "hinge" else None)] * len(Q)
+    done = minimize(
+        lambda a: (0.5 * a @ Q @ a - a.sum(), Q @ a - 1),
+        np.zeros(len(Q)),
+        jac=True,
+        bounds=bounds,
+        method="L-BFGS-B",
+        options={"maxiter": 20000, "maxfun": 40000, "ftol": 1e-15, "gtol": 1e-9},
+    )
+    return -done.fun
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("bias", [0.0, 1.0, 3.0])
+def test_without_a_tree_it_is_liblinear(loss, bias):
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.standard_normal((150, 30)) * (rng.random((150, 30)) < 0.3))
+    y = rng.integers(20, size=150)
+    found = fit(X, np.eye(20, dtype=bool)[y], loss=loss, C=0.5, bias=bias, tol=1e-8)
+    peer = LinearSVC(
+        loss=loss, C=0.5, tol=1e-8, max_iter=500_000, fit_intercept=bias > 0, intercept_scaling=bias or 1.0
+    ).fit(X, y)
+    W = np.column_stack([peer.coef_, (peer.intercept_ / bias if bias > 0 else np.zeros(20))])
+    theirs = objective(W, X.toarray(), np.eye(20, dtype=bool)[y], None, loss, C=0.5, bias=bias)
+    assert found.status == "converged"
+    assert found.objective == pytest.approx(theirs, rel=1e-6)
+    np.testing.assert_allclose(found.weights.toarray(), peer.coef_, atol=2e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("n_nodes", "reach"), [(8, 4), (6, 1), (12, 20), (40, 3)])
+def test_joint_alternation_and_a_dense_program_agree(loss, n_nodes, reach):
+    X, Y, parents = random_problem(3, n=25, n_nodes=n_nodes, reach=reach)
+    variances = np.random.default_rng(1).uniform(0.3, 2.0, len(parents))
+    expected = quadratic_program(X, Y, parents, loss, 0.2, variances)
+    for method in ("joint", "alternating"):
+        found = fit(X, Y, parents, loss=loss, C=0.2, variances=variances, method=method, tol=3e-7, max_iter=5000)
+        assert found.status == "converged"
+        assert found.objective == pytest.approx(expected, rel=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 25),
+    n_nodes=st.integers(2, 70),
+    reach=st.integers(1, 70),
+    density=st.sampled_from([0.0, 1.0, 3.0, 1000.0]),
+    loss=st.sampled_from(LOSSES),
+    tol=st.sampled_from([0.3, 1e-2, 1e-4]),
+)
+def test_the_gap_bounds(seed, n, n_nodes, reach, density, loss, tol):
+    """Chains, stars, single children, classes and rows without anything, labels everywhere."""
+    X, Y, parents = random_problem(seed, n, 3, n_nodes, reach, density)
+    found = fit(X, Y, parents, loss=loss, tol=tol, max_iter=200)
+    better = fit(X, Y, parents, loss=loss, tol=1e-7, max_iter=500)
+    assert found.objective == pytest.approx(objective(differences(found), X, Y, parents, loss), rel=1e-10)
+    assert found.gap >= found.objective - better.objective - 1e-9 * found.objective
+    assert found.status == "converged"
+    assert found.relative_gap <= tol
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_are_repetitions(loss):
+    X, Y, parents = random_problem(5)
+    times = np.random.default_rng(2).integers(0, 4, len(X))
+    weighted = fit(X, Y, parents, loss=loss, sample_weight=times.astype(float), tol=1e-8)
+    repeated = fit(np.repeat(X, times, axis=0), np.repeat(Y, times, axis=0), parents, loss=loss, tol=1e-8)
+    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-7)
+    np.testing.assert_allclose(differences(weighted), differences(repeated), atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_of_classes(loss):
+    """A class of weight p for its own rows and q for others is a problem of its own with these costs."""
+    X, Y, _ = random_problem(6)
+    both = fit(X, Y, loss=loss, positive_weights=[3.0] * Y.shape[1], negative_weights=[0.5] * Y.shape[1], tol=1e-8)
+    for c in range(Y.shape[1]):
+        alone = fit(X, Y[:, [c]], loss=loss, sample_weight=np.where(Y[:, c], 3.0, 0.5), tol=1e-8)
+        np.testing.assert_allclose(differences(both)[c], differences(alone)[0], atol=1e-3)
+
+
+def test_permuted_classes_give_permuted_answers():
+    X, Y, _ = random_problem(7, n_nodes=30, reach=40)
+    order = np.random.default_rng(0).permutation(Y.shape[1])
+    star = np.array([-1] + [0] * Y.shape[1])
+    one, other = (fit(X, labels, star, tol=1e-9) for labels in (Y, Y[:, order]))
+    np.testing.assert_allclose(differences(one)[1:][order], differences(other)[1:], atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["joint", "alternating"])
+def test_threads_change_nothing(method):
+    X, Y, parents = random_problem(8, n=60, n_nodes=150, reach=30)
+    one, two = (fit(X, Y, parents, method=method, tol=1e-3, max_iter=5, n_threads=threads) for threads in (1, 2))
+    for a, b in ((one.weights, two.weights), (one.duals, two.duals)):
+        np.testing.assert_array_equal(a.toarray(), b.toarray())
+    assert one.gap == two.gap
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_inputs_of_all_forms_give_the_same(loss):
+    X, Y, parents = random_problem(9)
+    X = X.astype(np.float32).astype(np.float64)
+    expected = fit(X, Y, parents, loss=loss, tol=1e-7)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    wide = sp.csr_array(X)
+    wide = sp.csr_array((wide.data, wide.indices.astype(np.int64), wide.indptr.astype(np.int64)), shape=wide.shape)
+    for other in (X.astype(np.float32), read_only, sp.csr_array(X), sp.csr_array(X.astype(np.float32)), wide):
+        found = fit(other, Y, parents, loss=loss, tol=1e-7)
+        assert found.objective == pytest.approx(expected.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_warm_start_along_a_path(loss):
+    X, Y, parents = random_problem(10, n=200, d=10)
+    first = fit(X, Y, parents, loss=loss, C=0.1, tol=1e-4)
+    again = fit(X, Y, parents, loss=loss, C=0.1, tol=1e-4, start=first.duals)
+    assert again.passes < 0.5 * first.passes
+    cold, warm = (fit(X, Y, parents, loss=loss, C=0.2, tol=1e-6, start=start) for start in (None, first.duals))
+    assert warm.objective == pytest.approx(cold.objective, rel=2e-6)
+    smaller = fit(X, Y, parents, loss=loss, C=0.05, tol=1e-6, start=first.duals)  # beyond its bounds: cut off
+    assert smaller.duals.max() <= 0.05 or loss == "squared_hinge"
+    assert smaller.status == "converged"
+
+
+def test_duals_are_feasible_and_give_the_weights():
+    X, Y, parents = random_problem(11)
+    found = fit(X, Y, parents, C=0.7)
+    alpha, Z = found.duals.toarray(), np.column_stack([X, np.ones(len(X))])
+    assert alpha.min() >= 0
+    assert alpha.max() <= 0.7
+    sums = path_matrix(parents, Y.shape[1]).T @ ((alpha * np.where(Y, 1, -1).T) @ Z)
+    np.testing.assert_allclose(differences(found), sums, atol=1e-12)
+
+
+@pytest.mark.parametrize("tree", [True, False])
+def test_scores_and_the_best(tree):
+    X, Y, parents = random_problem(12, n=300, n_nodes=60, reach=10)
+    parents = parents if tree else None
+    found = fit(X, Y, parents, max_iter=2, tol=0.1)
+    W = path_matrix(parents, Y.shape[1]) @ np.column_stack([found.weights.toarray(), found.intercepts])
+    expected = np.column_stack([X, np.ones(len(X))]) @ W.T
+    predictor = found.predictor()
+    np.testing.assert_allclose(predictor.scores(X, n_threads=2), expected, atol=1e-12)
+    classes, scores = predictor.top(sp.csr_array(X), 3, n_threads=2)
+    np.testing.assert_array_equal(classes, np.argsort(-expected, axis=1, kind="stable")[:, :3])
+    np.testing.assert_allclose(scores, np.take_along_axis(expected, classes, axis=1), atol=1e-12)
+
+
+def test_interrupted_by_its_callback():
+    X, Y, parents = random_problem(13)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(X, Y, parents, progress=stop)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"C": 0.0}, "C is 0, expected"),
+        ({"bias": -1.0}, "bias is -1"),
+        ({"tol": 0.0}, "tol is 0"),
+        ({"max_iter": 0}, "max_iter is 0"),
+        ({"variances": [1.0]}, "variances has 1 elements, expected 8"),
+        ({"variances": [0.0] * 8}, r"variances\[0\] is 0"),
+        ({"sample_weight": np.full(30, -1.0)}, r"sample_weight\[0\] is -1"),
+        ({"sample_weight": np.ones(3)}, "sample_weight has 3 elements, expected 30"),
+        ({"positive_weights": [1.0]}, "positive_weights has 1 elements"),
+        ({"loss": "logistic"}, "loss is 'logistic', expected one of"),
+        ({"method": "fast"}, "method is 'fast', expected one of"),
+    ],
+)
+def test_bad_arguments(given, message):
+    X, Y, parents = random_problem(14)
+    with pytest.raises(ValueError, match=message):
+        fit(X, Y, parents, **given)
+
+
+def test_bad_labels_and_starts():
+    X, _, _ = random_problem(15, n=3)
+    with pytest.raises(ValueError, match="row 1 has the label 2, expected 0 to 1"):
+        fit_recursive(X, [0, 1, 2, 2], [0, 2], 2)
+    with pytest.raises(ValueError, match="label_offsets has 2 elements, expected 4"):
+        fit_recursive(X, [0, 1], [0], 2)
+    with pytest.raises(ValueError, match="label_offsets ends at 5 but there are 1"):
+        fit_recursive(X, [0, 1, 1, 5], [0], 2)
+    with pytest.raises(ValueError, match="the taxonomy has 2 classes, expected 3"):
+        fit_recursive(X, [0, 1, 1, 1], [0], 3, parents=[-1, 0, 0])
+    with pytest.raises(ValueError, match="start has dual variables of 1 classes, expected 2"):
+        fit_recursive(X, [0, 1, 1, 1], [0], 2, start=sp.csr_array(np.ones((1, 3))))
+    with pytest.raises(ValueError, match="expected ascending numbers below 3"):
+        fit_recursive(X, [0, 1, 1, 1], [0], 2, start=sp.csr_array(np.ones((2, 4))))
