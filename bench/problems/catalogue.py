@@ -31,7 +31,7 @@ _BRANDS, _COUNTRIES, _DAYS, _YEARS = 2000, 40, 365, (2021, 2022, 2023)
 _AT_HOME = 0.75  # share of the brands of the group
 _SEASONAL = 0.5  # share of the classes that have a season
 _BAND, _BAND_WIDTH = 0.6, 0.3  # distance of the bands of prices, and their standard deviation, in logarithms
-_TEST_SEED = 2
+_TEST_SEED = 3
 _MISSING = {"price": 0.15, "weight": 0.25, "brand": 0.05}
 
 
