@@ -96,6 +96,8 @@ def test_texts_are_embedded_by_the_model_that_the_file_names(sentence_model, tab
     assert "variance of the kernel Linear for the block 'embedding'" in page.replace("&#x27;", "'").replace(
         "&#39;", "'"
     )
+    assert "share of embedding in the answers" in page
+    assert f"{trained['shares']['embedding']:.1%}" in page
     code, out, _ = run(capsys, "inspect", path)
     assert code == 0
     assert "columns, embed" in out

@@ -70,11 +70,13 @@ def run(options: ReportOptions) -> None:
         id_name = options.id or ("line" if options.data.kind in LINES else "row")
         with reading(options.data.path):
             report = read_model_report(options.model)
-            trained = training_of(report).get("rows")
+            training = training_of(report)
+            trained = training.get("rows")
             trained = trained if isinstance(trained, int) and trained > 0 else None
             facts = [
                 ("features", f"{report['features']:,}"),
                 *([] if trained is None else [("training rows", f"{trained:,}")]),
+                *((f"share of {name} in the answers", f"{share:.1%}") for name, share in _shares(training).items()),
             ]
             findings = collect_findings(model.steps[-1][1], rows, title, facts, id_name=id_name, training_rows=trained)
     remarks = training_remarks(report, options.data.path, findings.rows)
@@ -84,6 +86,13 @@ def run(options: ReportOptions) -> None:
         file.write(text)
     figures = {"report": options.output, "size_bytes": len(text), "rows": findings.rows, "remarks": remarks}
     page.result(figures, title=f"Report written to {options.output}", rows=findings.lines(), remarks=remarks)
+
+
+def _shares(training: Any) -> dict[str, float]:
+    """How much each kind of features contributes, as far as the model file says so."""
+    shares = training.get("shares")
+    is_known = isinstance(shares, dict) and all(isinstance(share, float) for share in shares.values())
+    return shares if is_known else {}
 
 
 def _rows(
