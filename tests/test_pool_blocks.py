@@ -169,6 +169,19 @@ def test_listed_experts_see_all_blocks_and_reasons_come_from_changes():
     assert sum(step.blocks.values()) == pytest.approx(sum(part for _, part in step.contributions) + step.rest)
 
 
+def test_dense_blocks_have_a_radial_kernel_of_all_their_columns(tmp_path):
+    """Rings, of which no linear function tells anything; each coordinate is a block."""
+    points = np.random.default_rng(0).normal(size=(300, 2))
+    y = np.where(np.hypot(*points.T) < 1.1, "in", "out")
+    X = Blocks({"east": points[:, :1], "north": points[:, 1:]})
+    model = PoolClassifier().fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.9
+    assert model.views_["rbf"] == ("east", "north")
+    taxolearn.save(model, tmp_path / "m.taxo", dtype="float64")
+    np.testing.assert_array_equal(taxolearn.load(tmp_path / "m.taxo").predict_proba(X), model.predict_proba(X))
+    assert {block for (block, _), _ in model.explain(X[:1])[0][0].contributions} <= {"east", "north"}
+
+
 def test_equal_rows_are_held_out_together():
     X, y = evidence(40)
     twice = X[np.r_[0:40, 0:40]]

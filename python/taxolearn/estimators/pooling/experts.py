@@ -106,8 +106,10 @@ def default_experts(
         experts.append(("softmax", KernelLogisticClassifier(kernel, **logistic)))
     if work <= _INDEPENDENT_WORK / (2.0 if is_blocks else 1.0):  # of blocks they take twice as many
         experts.append(("independent", KernelLogisticClassifier(kernel, loss="independent", **logistic)))
-    if dense and not is_blocks:
-        radial = radial_experts(inputs.scaled, n_classes, taxonomy=taxonomy, tol=tol, **common)
+    if not sparse:
+        views["rbf"] = dense
+        whole = np.hstack(inputs.scaled.matrices) if is_blocks else inputs.scaled
+        radial = radial_experts(whole, n_classes, taxonomy=taxonomy, tol=tol, **common)
         if radial:
             experts.append(("rbf", radial))
     return Lineup(experts, views if is_blocks else {})

@@ -14,9 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_features
 
 from taxolearn.blocks import Blocks, stack_rows
-from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
-from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pooling.dense import choose_scaling
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.targets import Targets
@@ -24,8 +22,7 @@ from taxolearn.targets import Targets
 __all__ = ["Inputs", "Scaling", "Uncertain", "Views"]
 
 Floats = npt.NDArray[np.float64]
-Views = Mapping[str, tuple[str, ...]]  # names of the blocks that experts see, by their names; others see all
-_ONE_MATRIX = (NaiveBayesClassifier, CentroidClassifier)  # for which sparse blocks are put side by side
+Views = Mapping[str, tuple[str, ...]]  # the blocks that experts see, by name, as one matrix; others see them all
 
 
 @dataclass(frozen=True)
@@ -111,11 +108,10 @@ class Inputs:
         names = self.views.get(name)
         if names is None:
             return X
-        if len(names) == 1:
-            return X[names[0]]
-        if isinstance(estimator, _ONE_MATRIX):
-            return sp.hstack([X[each] for each in names], format="csr")
-        return X.select(names)
+        matrices = [X[each] for each in names]
+        if len(matrices) == 1:
+            return matrices[0]
+        return sp.hstack(matrices, format="csr") if any(map(sp.issparse, matrices)) else np.hstack(matrices)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,8 @@ def score_experts(
         first = 0.0
         if isinstance(estimator, list):
             first = _SHARE_OF_CHOICE
-            estimator = best_of(estimator, inputs.scaled, classes[numbers], weights, deadline=until)
+            given = inputs.given_to(name, estimator[0])
+            estimator = best_of(estimator, given, classes[numbers], weights, deadline=until)
             schedule.advance(first, 0.0, np.inf)
         X = inputs.given_to(name, estimator)
         if isinstance(estimator, KernelLogisticClassifier):
