@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from taxolearn.estimators.recursive import RecursiveRegularizationClassifier, variances_by_group
+from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
+from taxolearn.estimators.recursive_fits import variances_by_group
 from taxolearn.files.container import ContentError, Packer, Unpacker, expect
 from taxolearn.files.estimators import describe_classifier, pack_common, pack_fit, unpack_common, unpack_fit
 from taxolearn.fitting.functions import LinearFunctions
