@@ -452,7 +452,7 @@ def test_files_of_others_are_checked(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"loss": "hinge"}, "loss is 'hinge', expected one of 'logistic'"),
+        ({"loss": "huber"}, "loss is 'huber', expected one of 'logistic'"),
         ({"C": 0.0}, "C must be finite and above 0"),
         ({"C": [1.0, 2.0, 3.0, 4.0, 5.0], "taxonomy": TREE, "tying": "level"}, r"variances has shape \(5,\)"),
         ({"tying": "all"}, "tying is 'all'"),

@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_labels
+from taxolearn.fitting.functions import linked
 from taxolearn.set_decisions import LabelTree, best_sets
 from taxolearn.targets import LabelForm, closed_sets, nodes_above, read_label_sets
+from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.validation import check_choice, check_inputs, check_number
 
 __all__ = ["LabelSetClassifier"]
@@ -33,6 +35,8 @@ class LabelSetClassifier(TaxonomyClassifier):
     label_form_: LabelForm | None
     thresholds_: Floats | None
     coef_: Any
+    offset_: float
+    hyperparameters_: Hyperparameters
 
     @property
     def _tree(self) -> LabelTree | None:
@@ -42,19 +46,27 @@ class LabelSetClassifier(TaxonomyClassifier):
         tree = self._tree
         return values if tree is None else tree.raise_parents(values)
 
-    def _blocks(self, X: Any) -> Iterator[Floats]:
-        """Probabilities of some rows after the other."""
+    def _blocks(self, X: Any, output: str = "probability") -> Iterator[Floats]:
+        """Probabilities, or predictors, of some rows after the other, so that those of all never exist at once."""
         check_is_fitted(self)
         X = check_inputs(self, X, reset=False)
         for rows in gen_batches(X.shape[0], max(1, _BATCH // len(self.classes_))):
-            yield self._output(X[rows], "probability")
+            yield self._output(X[rows], output)
+
+    def _answers(self, X: Any) -> Iterator[npt.NDArray[np.bool_]]:
+        """Which labels ``predict`` finds, for some rows after the other."""
+        return (u > 0 for u in self._blocks(X, "predictor"))
+
+    def _top(self, X: Any, k: int) -> tuple[npt.NDArray[np.intp], Floats] | None:
+        """The k labels with the largest predictors and these, if there is a way without those of all labels."""
+        return None
 
     def decision_function(self, X: Any) -> Floats:
         """Predictors ``w . x + b`` of all labels: shape (n_samples, n_classes).
 
-        Those of several labels per row have ``offset_`` added, so that labels above 0 are more probable than not, and
-        are consistent with the tree, as probabilities are. For one label per row and
-        two classes, it is their difference, of shape (n_samples,).
+        Labels above 0 are those that ``predict`` finds where rows have several. These predictors are consistent with
+        the tree, as probabilities are, and under the logistic loss have ``offset_`` added, so that labels above 0 are
+        more probable than not. For one label per row and two classes, it is their difference, of shape (n_samples,).
         """
         return self._predict(X, "predictor") if self.is_multilabel_ else super().decision_function(X)
 
@@ -62,7 +74,8 @@ class LabelSetClassifier(TaxonomyClassifier):
         """Probabilities of the labels, in the order of ``classes_``.
 
         For one label per row, those of the labels divided by their sum. For any number of labels, each by itself; a
-        node of the tree has the largest probability of its own and those below.
+        node of the tree has the largest probability of its own and those below. Those of hinge losses are only as good
+        as the temperature and the offset, which ``tuning`` learns from held-out rows.
         """
         return super().predict_proba(X)
 
@@ -79,14 +92,18 @@ class LabelSetClassifier(TaxonomyClassifier):
         return out
 
     def predict(self, X: Any) -> Any:
-        """The best class of each row, or all labels that are more probable than not, in the form that ``y`` had.
+        """The best class of each row, or all labels whose predictor is above 0, in the form that ``y`` had.
 
+        With the logistic loss these are the labels that are more probable than not.
         An indicator matrix has the columns of ``y``. Label sets come as a list of tuples, or of sets if ``y`` had sets;
         they hold the labels above others if those of ``y`` did, and else the lowest ones only.
         """
-        if not self.is_multilabel_:
-            return super().predict(X)
-        return self._write(p > 0.5 for p in self._blocks(X))
+        if self.is_multilabel_:
+            return self._write(self._answers(X))
+        best = self._top(X, 1)
+        if best is not None:
+            return self.classes_[best[0][:, 0]]
+        return self.classes_[np.concatenate([u.argmax(axis=1) for u in self._blocks(X, "predictor")])]
 
     def decide(
         self,
@@ -167,6 +184,10 @@ class LabelSetClassifier(TaxonomyClassifier):
         check_is_fitted(self)
         columns = np.arange(len(self.classes_)) if self.label_form_ is None else self.label_form_.columns
         k = min(k, len(columns))
+        if self.is_multilabel_ and len(columns) == len(self.classes_) and (found := self._top(X, k)) is not None:
+            best, u = found
+            temperature = self.hyperparameters_.temperature
+            return self.classes_[best], linked(u + self.offset_, "probability", "logistic", temperature)
         labels, values = [], []
         for p in self._blocks(X):
             p = p[:, columns]
@@ -215,7 +236,7 @@ class LabelSetClassifier(TaxonomyClassifier):
         assert self.label_form_ is not None
         sets, _, _ = read_label_sets(y, self.taxonomy_, self.classes_, columns=self.label_form_.columns)
         truth = self.label_form_.restricted(sets.matrix(), self._above())
-        answers = self.label_form_.restricted(self._sets(p > 0.5 for p in self._blocks(X)), self._above())
+        answers = self.label_form_.restricted(self._sets(self._answers(X)), self._above())
         if truth.shape[0] != answers.shape[0]:
             raise ValueError(f"y has {truth.shape[0]} rows, but X has {answers.shape[0]}")
         wrong = np.diff(sp.csr_array(truth.astype(bool) != answers.astype(bool)).indptr)

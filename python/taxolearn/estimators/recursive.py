@@ -10,11 +10,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.label_calibration import fit_label_calibration
 from taxolearn.estimators.label_sets import LabelSetClassifier
-from taxolearn.estimators.recursive_fits import FITS, as_recursive_tuning, variances_by_group
-from taxolearn.fitting.functions import LinearFunctions
+from taxolearn.estimators.recursive_fits import FITS
+from taxolearn.estimators.recursive_variances import as_recursive_tuning, variances_by_group
+from taxolearn.fitting.node_functions import NodeFunctions
 from taxolearn.set_decisions import best_thresholds
 from taxolearn.targets import (
     LabelForm,
@@ -39,10 +41,10 @@ _LARGEST_OFFSET = 1e6
 class RecursiveRegularizationClassifier(LabelSetClassifier):
     """A linear classifier of each label against the rest, for one label per row or any number of them.
 
-    Minimizes ``sum_n |w_n - w_parent(n)|^2 / (2 C) + sum_i sum_n log(1 + exp(-y_in (w_n . x_i + b_n)))`` over the
-    weights of all nodes n of a tree, where ``y_in`` is 1 if row i has label n and else -1, so that labels with few rows
-    lean on their relatives (Gopal, Yang, TKDD 9, 2015, section 4). Without a tree the weights lean on zero, which is
-    logistic regression of each label for itself. The fit stops when its duality gap is proven to be small.
+    Minimizes ``sum_n |w_n - w_parent(n)|^2 / (2 C) + sum_i sum_n loss(y_in (w_n . x_i + b_n))`` over the weights of all
+    nodes n of a tree, where ``y_in`` is 1 if row i has label n and else -1, so that labels with few rows lean on their
+    relatives (Gopal, Yang, TKDD 9, 2015, section 4). Without a tree the weights lean on zero: a logistic regression, or
+    a linear support vector machine, of each label for itself. The fit stops when its duality gap is proven to be small.
 
     ``y`` decides which model this is. With one label per row, ``predict`` gives the best class, and probabilities sum
     to 1. With an indicator matrix or a list of label sets, every label has a probability of its own, whatever the
@@ -53,17 +55,22 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     ----------
     taxonomy : Taxonomy, default=None
         The tree of labels.
-    loss : {"logistic"}, default="logistic"
-        Loss of a label.
+    loss : {"logistic", "hinge", "squared_hinge"}, default="logistic"
+        Loss of a label: ``log(1 + exp(-m))``, ``max(0, 1 - m)`` or its square. Hinge losses leave most rows without a
+        say, so that fits are fast and weights sparse where classes are many and features are words; probabilities
+        then come from predictors of held-out rows alone, so they need ``tuning``, or a ``temperature`` from elsewhere.
     C : float, array of shape (n_groups,) or None, default=None
         The variance of the weights around those of the parent: the larger, the less regular. None stands for a value
         that suits the scale of the data. With several groups of nodes (see ``tying``), one value for all or one for
-        each, in the order of ``C_``. ``tuning`` learns it from there.
+        each, in the order of ``C_``. ``tuning`` learns it from there. For hinge losses without a tree it is that of
+        liblinear.
     tying : {"shared", "level", "subtree", "node"}, default="level"
         Which nodes of the tree share a variance: all, as in the paper, those of the same depth, those below the same
         child of the root, or none.
     intercept_variance : float, default=1.0
-        Prior variance of the intercepts ``b_n``; 0 leaves them out.
+        Prior variance of the intercepts ``b_n``; 0 leaves them out. With hinge losses intercepts lean on those of the
+        parents as weights do, and their variance is this times that of the weights: they are the weights of one more
+        feature, whose value in every row is the root of this.
     temperature : float, default=1.0
         What divides predictors before they become probabilities. ``tuning`` learns it.
     offset : float, default=0.0
@@ -71,16 +78,24 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         ``tuning`` learns it: the prior shrinks what features say, which makes rare labels less probable than they are.
     tuning : "cv", CrossValidation or None, default="cv"
         How ``C``, ``temperature`` and ``offset`` are learned by cross-validation. "cv" tries a few values of one
-        variance (``CrossValidation(search="scale")``), and follows the gradient where there are several. None uses the
-        values that are given; then there are no thresholds for ``decide(X, thresholds="s-cut")``.
+        variance (``CrossValidation(search="scale")``), and follows the gradient where there are several. With hinge
+        losses, all values are tried in steps of a factor of 4: first one factor of all variances, on a path that starts
+        every fit from the dual variables of the last one, then, unless ``search="scale"``, each variance by itself; the
+        least calibrated log loss counts, of as many held-out rows as make 16 million predictors. None uses the values
+        that are given; then there are no thresholds for ``decide(X, thresholds="s-cut")``.
     class_weight : dict, "balanced" or None, default=None
-        Weights of labels, multiplied into ``sample_weight``: a row with several labels has the mean of theirs, one
-        without any has 1.
-    tol : float, default=1e-6
-        Certified duality gap at which to stop, relative to the objective.
+        Weights of labels, multiplied into ``sample_weight``. With hinge losses a label's weight is that of the rows
+        that have it, in the loss of this label alone. With the logistic loss it is that of rows in all their losses: a
+        row with several labels has the mean of theirs, one without any has 1.
+    tol : float, default=None
+        Certified duality gap at which to stop, relative to the objective. None means 1e-6 for the logistic loss, and
+        1e-3 for hinge losses, below which answers hardly change.
     max_iter : int, default=1000
         Largest number of iterations. If it is reached, the model is usable and a ``ConvergenceWarning`` says how far
         the fit came.
+    warm_start : bool, default=False
+        Start from the dual variables of the last fit, if it had the same classes and rows, new ones at the end. For
+        hinge losses only.
     n_threads : int or None, default=None
         Number of threads; None takes all that the process may use.
     random_state : int, RandomState instance or None, default=0
@@ -98,21 +113,24 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         Whether ``y`` had any number of labels per row.
     label_form_ : LabelForm or None
         How these were written.
-    coef_ : ndarray of shape (n_classes, n_features)
-        Weights.
+    coef_ : ndarray or csr_array of shape (n_classes, n_features)
+        Weights; sparse where a fit with hinge losses, or ``taxolearn.prune``, leaves few. Under a tree what is stored
+        then is what nodes add to their parents' weights, and these are sums of that, made on demand.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     C_ : float or dict
         Learned or given; where the tree has several groups of nodes, by their names. Inner nodes that are labels have
-        a leaf of their own one level below.
+        a leaf of their own one level below. With hinge losses the root has weights too, with a variance of its own
+        unless all nodes share one.
     offset_ : float
         Learned or given; 0 for one label per row.
     thresholds_ : ndarray of shape (n_classes,) or None
         For several labels per row: thresholds of the probabilities with the largest F1 of each label on held-out rows.
     hyperparameters_ : Hyperparameters
         Those of the fitted model, ``temperature`` among them.
-    result_ : FitResult
-        How the fit went: status, certified gap, counts, timings.
+    result_ : FitResult or RecursiveResult
+        How the fit went: status, certified gap, counts, timings. With hinge losses ``passes`` is the work, in passes
+        over all rows and classes.
     cv_result_ : LearningResult or None
         How the hyperparameters were learned.
     n_iter_ : int
@@ -145,8 +163,9 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         offset: float = 0.0,
         tuning: Any = "cv",
         class_weight: Mapping[Any, float] | str | None = None,
-        tol: float = 1e-6,
+        tol: float | None = None,
         max_iter: int = 1000,
+        warm_start: bool = False,
         n_threads: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -162,6 +181,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.warm_start = warm_start
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -219,7 +239,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         self.classes_ = targets.classes
         self.taxonomy_ = targets.taxonomy if form is None else self.taxonomy
         self.label_form_ = form
-        self.coef_, self.intercept_ = fitted.coef, fitted.intercept
+        self._functions = fitted.functions
         self.hyperparameters_ = fitted.hyperparameters
         self.C_ = variances_by_group(fitted.hyperparameters)
         self.result_, self.cv_result_ = fitted.result, fitted.learning
@@ -266,9 +286,28 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
 
     # -- Predicting ---------------------------------------------------------------------------------------------------
 
+    @property
+    def coef_(self) -> Any:
+        check_is_fitted(self)
+        return self._functions.coef
+
+    @property
+    def intercept_(self) -> Floats:
+        check_is_fitted(self)
+        return self._functions.intercept
+
     def _output(self, X: Any, output: str) -> Floats:
-        link = "logistic" if self.is_multilabel_ else "one_of"
-        intercept = self.intercept_ + self.offset_
-        functions = LinearFunctions(self.coef_, intercept, link, self.hyperparameters_.temperature)
+        is_hinge = self.loss != "logistic"
+        link = "logistic" if self.is_multilabel_ else "softmax" if is_hinge else "one_of"
+        functions = self._functions.with_link(link, self.hyperparameters_.temperature)
+        if not (is_hinge and output == "predictor"):
+            functions = functions.shifted(self.offset_)
         values = functions.output(X, output, check_threads(self.n_threads))
         return self._consistent(values) if self.is_multilabel_ else values
+
+    def _top(self, X: Any, k: int) -> tuple[npt.NDArray[np.intp], Floats] | None:
+        """The k labels with the largest predictors and these, where they can be had without those of all labels."""
+        check_is_fitted(self)
+        if not isinstance(self._functions, NodeFunctions) or (self.is_multilabel_ and self.taxonomy_ is not None):
+            return None
+        return self._functions.top(check_inputs(self, X, reset=False), k, check_threads(self.n_threads))

@@ -12,7 +12,7 @@ from taxolearn import _core
 from taxolearn.progress import ProgressCallback
 from taxolearn.validation import check_choice
 
-__all__ = ["RecursiveFit", "fit_recursive"]
+__all__ = ["RecursiveFit", "RecursiveResult", "fit_recursive", "node_weights"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -61,12 +61,66 @@ class RecursiveFit:
 
     def predictor(self) -> _core.NodeWeights:
         """The weights in the form that scores rows: ``scores(X)``, or ``top(X, k)`` where classes are many."""
-        by_feature = self.weights.T.tocsr()
-        matrix = sp.csr_array(
-            (by_feature.data, by_feature.indices.astype(np.int64), by_feature.indptr.astype(np.int64)),
-            shape=by_feature.shape,
+        return node_weights(self.weights, self.intercepts, self.parents)
+
+
+@dataclass(frozen=True)
+class RecursiveResult:
+    """How a fit with hinge losses went.
+
+    Attributes
+    ----------
+    status : str
+        "converged", "max_iter" (stopped early) or "stalled" (the limit of the arithmetic).
+    iterations : int
+        Sweeps over all classes.
+    passes : float
+        The work, in passes over all rows and classes.
+    objective : float
+        The penalized sum of the losses at the fitted model.
+    gap, relative_gap : float
+        Certified in double precision: the objective is above its minimum by at most ``gap``; ``relative_gap`` is
+        ``gap`` divided by the objective.
+    seconds : float
+        Time of the fit.
+    """
+
+    status: str
+    iterations: int
+    passes: float
+    objective: float
+    gap: float
+    relative_gap: float
+    seconds: float
+
+    @classmethod
+    def of(cls, fit: RecursiveFit, C: float) -> "RecursiveResult":
+        """That of a fit by the core, whose objective has the losses multiplied by C."""
+        return cls(
+            status=fit.status,
+            iterations=fit.iterations,
+            passes=fit.passes,
+            objective=fit.objective / C,
+            gap=fit.gap / C,
+            relative_gap=fit.relative_gap,
+            seconds=fit.seconds,
         )
-        return _core.NodeWeights(weights=matrix, intercepts=self.intercepts, parents=_as_list(self.parents))
+
+
+def node_weights(weights: Any, intercepts: Floats, parents: Integers | None) -> _core.NodeWeights:
+    """What nodes add to their parents', rows of a sparse matrix, in the form in which the core scores rows."""
+    by_feature = weights.T.tocsr()
+    matrix = sp.csr_array(
+        (
+            by_feature.data.astype(np.float64, copy=False),
+            by_feature.indices.astype(np.int64),
+            by_feature.indptr.astype(np.int64),
+        ),
+        shape=by_feature.shape,
+    )
+    return _core.NodeWeights(
+        weights=matrix, intercepts=np.asarray(intercepts, dtype=np.float64), parents=_as_list(parents)
+    )
 
 
 def fit_recursive(

@@ -26,6 +26,7 @@ __all__ = [
     "Targets",
     "as_labels",
     "check_labels",
+    "class_weights",
     "label_targets",
     "read_targets",
     "row_weights",
@@ -524,16 +525,16 @@ def row_weights(
     weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
     weights[targets.unlabelled] = 0.0
     if class_weight is not None and targets.sets is not None:
-        weights *= targets.sets.row_means(_class_weights(targets, class_weight, targets.sets.counts()))
+        weights *= targets.sets.row_means(class_weights(targets, class_weight, targets.sets.counts()))
     elif class_weight is not None:
         first = targets.first()
         if first.ndim == 1:
             counts = np.bincount(targets.labels[targets.labelled], minlength=targets.n_classes).astype(np.float64)
-            weights *= _class_weights(targets, class_weight, counts)[first]
+            weights *= class_weights(targets, class_weight, counts)[first]
         else:
             is_known = np.ones(len(weights))
             is_known[targets.unlabelled] = 0.0
-            weights *= first @ _class_weights(targets, class_weight, is_known @ first)
+            weights *= first @ class_weights(targets, class_weight, is_known @ first)
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight times class_weight is not finite")
     if not (weights > 0).any():
@@ -541,7 +542,7 @@ def row_weights(
     return np.ascontiguousarray(weights)
 
 
-def _class_weights(targets: Targets, class_weight: Any, counts: Floats) -> Floats:
+def class_weights(targets: Targets, class_weight: Any, counts: Floats) -> Floats:
     """Weights of the classes in the order of the core."""
     names = targets.in_core_order.tolist()
     if isinstance(class_weight, Mapping):

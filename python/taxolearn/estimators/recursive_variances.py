@@ -1,0 +1,43 @@
+"""Variances of recursive regularization: which nodes share one, how they are learned, and how they are told."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from taxolearn.taxonomy.tree import Taxonomy
+from taxolearn.tuning.cross_validation import CrossValidation, as_tuning
+from taxolearn.tuning.hyperparameters import Hyperparameters
+
+__all__ = ["as_recursive_tuning", "tied_with_root", "variances_by_group"]
+
+
+def tied_with_root(taxonomy: Taxonomy, tying: str) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Groups of all nodes and their names, where the root is in the group of all nodes or in one of its own, the last.
+
+    The weights of the root, which all labels share, lean on zero.
+    """
+    groups, names = taxonomy.groups(tying)
+    groups = groups.copy()
+    if tying == "shared":
+        groups[0] = 0
+        return groups, names
+    groups[0] = len(names)
+    return groups, [*names, "root" if "root" not in names else "root of all"]
+
+
+def as_recursive_tuning(model: Any) -> CrossValidation | None:
+    """How to learn that the argument ``tuning`` means: for one variance, a few values are compared."""
+    has_one_variance = model.taxonomy is None or model.tying == "shared"
+    if isinstance(model.tuning, str) and model.tuning == "cv" and has_one_variance:
+        return CrossValidation(search="scale")
+    return as_tuning(model.tuning)
+
+
+def variances_by_group(table: Hyperparameters) -> float | dict[str, float]:
+    """``C_`` of a model with these hyperparameters: a variance, or those of groups by name where there are several."""
+    kernel: Any = table.kernel
+    by_name = {name: kernel.variance * value for name, value in table.variances.items()}
+    if not by_name:
+        return float(kernel.variance)
+    return by_name if len(by_name) > 1 else next(iter(by_name.values()))
