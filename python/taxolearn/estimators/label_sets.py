@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_labels
 from taxolearn.fitting.functions import linked
-from taxolearn.set_decisions import LabelTree, best_sets
+from taxolearn.set_decisions import LabelGraph, LabelTree, best_sets
 from taxolearn.targets import LabelForm, closed_sets, nodes_above, read_label_sets
+from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.validation import check_choice, check_inputs, check_number
 
@@ -33,14 +34,18 @@ class LabelSetClassifier(TaxonomyClassifier):
     """
 
     label_form_: LabelForm | None
+    graph_: ClassGraph | None
     thresholds_: Floats | None
     coef_: Any
     offset_: float
     hyperparameters_: Hyperparameters
 
     @property
-    def _tree(self) -> LabelTree | None:
-        return None if self.taxonomy_ is None else LabelTree(self.taxonomy_, self.classes_)
+    def _tree(self) -> LabelTree | LabelGraph | None:
+        if self.taxonomy_ is not None:
+            return LabelTree(self.taxonomy_, self.classes_)
+        is_directed = self.graph_ is not None and self.graph_.directed
+        return LabelGraph(self.graph_, self.classes_) if is_directed and self.graph_ is not None else None
 
     def _consistent(self, values: Floats) -> Floats:
         tree = self._tree
@@ -234,7 +239,7 @@ class LabelSetClassifier(TaxonomyClassifier):
         if not self.is_multilabel_:
             return super().score(X, y, sample_weight)
         assert self.label_form_ is not None
-        sets, _, _ = read_label_sets(y, self.taxonomy_, self.classes_, columns=self.label_form_.columns)
+        sets, _, _ = read_label_sets(y, self.taxonomy_ or self.graph_, self.classes_, columns=self.label_form_.columns)
         truth = self.label_form_.restricted(sets.matrix(), self._above())
         answers = self.label_form_.restricted(self._sets(self._answers(X)), self._above())
         if truth.shape[0] != answers.shape[0]:
@@ -248,7 +253,8 @@ class LabelSetClassifier(TaxonomyClassifier):
         return self.label_form_ is not None
 
     def _above(self) -> Any:
-        return None if self.taxonomy_ is None else nodes_above(self.taxonomy_, self.classes_)
+        structure = self.taxonomy_ or self.graph_
+        return None if structure is None else nodes_above(structure, self.classes_)
 
     def _sets(self, blocks: Any) -> sp.csr_array:
         """The indicator of chosen labels, closed upwards."""

@@ -12,11 +12,13 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from taxolearn.couplings.graph import Graph
 from taxolearn.estimators.label_calibration import fit_label_calibration
 from taxolearn.estimators.label_sets import LabelSetClassifier
 from taxolearn.estimators.recursive_fits import FITS
-from taxolearn.estimators.recursive_variances import as_recursive_tuning, variances_by_group
+from taxolearn.estimators.recursive_variances import as_graph, as_recursive_tuning, structure_of, variances_by_group
 from taxolearn.fitting.node_functions import NodeFunctions
+from taxolearn.kernels.base import with_params
 from taxolearn.set_decisions import best_thresholds
 from taxolearn.targets import (
     LabelForm,
@@ -27,6 +29,7 @@ from taxolearn.targets import (
     read_targets,
     set_targets,
 )
+from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice, check_inputs, check_number, check_threads
 
@@ -53,8 +56,10 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
 
     Parameters
     ----------
-    taxonomy : Taxonomy, default=None
-        The tree of labels.
+    taxonomy : Taxonomy, ClassGraph or Graph, default=None
+        The tree of labels, or a graph, whose neighbours lean on each other (logistic loss only): the prior is that of
+        ``Graph(graph)``, with a ridge that ``tuning`` learns, and a ``Graph`` says more about it. In a directed graph
+        all nodes are labels, and a label implies those above it; in an undirected one labels are those in ``y``.
     loss : {"logistic", "hinge", "squared_hinge"}, default="logistic"
         Loss of a label: ``log(1 + exp(-m))``, ``max(0, 1 - m)`` or its square. Hinge losses leave most rows without a
         say, so that fits are fast and weights sparse where classes are many and features are words; probabilities
@@ -109,6 +114,8 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         The labels, sorted: with a taxonomy all its leaves, and for several labels per row all its nodes but the root.
     taxonomy_ : Taxonomy or None
         The taxonomy; for one label per row, with a leaf for every label.
+    graph_ : ClassGraph or None
+        The graph, where ``taxonomy`` was one.
     is_multilabel_ : bool
         Whether ``y`` had any number of labels per row.
     label_form_ : LabelForm or None
@@ -153,7 +160,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
 
     def __init__(
         self,
-        taxonomy: Taxonomy | None = None,
+        taxonomy: Taxonomy | ClassGraph | Graph | None = None,
         *,
         loss: str = "logistic",
         C: Any = None,
@@ -219,25 +226,30 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         """
         check_choice("loss", self.loss, tuple(FITS))
         check_choice("tying", self.tying, _TYINGS)
-        if not (self.taxonomy is None or isinstance(self.taxonomy, Taxonomy)):
-            raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(self.taxonomy).__name__}")
+        structure = structure_of(self.taxonomy)
+        if isinstance(structure, ClassGraph) and self.loss != "logistic":
+            raise ValueError(
+                f'taxonomy is a graph, which loss={self.loss!r} cannot use; choose loss="logistic", or a tree'
+            )
+        taxonomy = structure if isinstance(structure, Taxonomy) else None
         offset = check_number("offset", self.offset, least=-_LARGEST_OFFSET)
         form: LabelForm | None = None
         if is_label_sets(y):
-            sets, classes, form = read_label_sets(y, self.taxonomy)
+            sets, classes, form = read_label_sets(y, structure)
             X, _ = check_inputs(self, X, np.zeros(len(sets)), reset=True)  # a stand-in of the same length
-            targets = set_targets(sets, classes, self.taxonomy)
+            targets = set_targets(sets, classes, structure)
         else:
-            if read_targets(y, self.taxonomy, "own") is not None:
+            if read_targets(y, taxonomy, "own") is not None:
                 raise ValueError(
                     "y has rows without a label (None or NaN); leave them out. For any number of labels per row, give "
                     "a list of them for each row, empty where there is none"
                 )
             X, y = check_inputs(self, X, y, reset=True)
-            targets = label_targets(y, self.taxonomy, "own")
+            targets = label_targets(y, taxonomy, "own")
         fitted = FITS[self.loss](self, X, targets, sample_weight)
         self.classes_ = targets.classes
-        self.taxonomy_ = targets.taxonomy if form is None else self.taxonomy
+        self.taxonomy_ = targets.taxonomy if form is None else taxonomy
+        self.graph_ = structure if isinstance(structure, ClassGraph) else None
         self.label_form_ = form
         self._functions = fitted.functions
         self.hyperparameters_ = fitted.hyperparameters
@@ -267,7 +279,9 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
 
     def _learned_arguments(self) -> dict[str, Any]:
         values = list(self.C_.values()) if isinstance(self.C_, dict) else self.C_
+        ridge = self.hyperparameters_.ridge
         return {
+            "taxonomy": self.taxonomy if ridge is None else with_params(as_graph(self.taxonomy), {"ridge": ridge}, ""),
             "C": np.array(values) if isinstance(values, list) else values,
             "intercept_variance": self.hyperparameters_.intercept_variance,
             "temperature": self.hyperparameters_.temperature,
@@ -308,6 +322,6 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     def _top(self, X: Any, k: int) -> tuple[npt.NDArray[np.intp], Floats] | None:
         """The k labels with the largest predictors and these, where they can be had without those of all labels."""
         check_is_fitted(self)
-        if not isinstance(self._functions, NodeFunctions) or (self.is_multilabel_ and self.taxonomy_ is not None):
+        if not isinstance(self._functions, NodeFunctions) or (self.is_multilabel_ and self._tree is not None):
             return None
         return self._functions.top(check_inputs(self, X, reset=False), k, check_threads(self.n_threads))

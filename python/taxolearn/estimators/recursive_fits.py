@@ -12,7 +12,7 @@ import numpy.typing as npt
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, check_arguments, fit_targets, unconverged
 from taxolearn.estimators.recursive_hinge import HingeProblem, fit_hinge_problem
-from taxolearn.estimators.recursive_variances import as_recursive_tuning
+from taxolearn.estimators.recursive_variances import as_graph, as_recursive_tuning
 from taxolearn.fitting.fit import FitResult
 from taxolearn.fitting.functions import LinearFunctions
 from taxolearn.fitting.node_functions import NodeFunctions, functions_of
@@ -59,11 +59,16 @@ def _fit_logistic(model: RecursiveRegularizationClassifier, X: Any, targets: Tar
     elif model.C is not None:
         kernel = Linear(1.0)
         variances = model.C if np.ndim(model.C) > 0 else check_number("C", model.C, least=0, strict=True)
+    coupling: Any = Independent()
+    if targets.taxonomy is not None:
+        coupling = Tree(model.tying, variances=variances)
+    elif model.taxonomy is not None:
+        coupling = as_graph(model.taxonomy)
     joint = KernelLogisticClassifier(
         kernel,
         loss="independent",
         taxonomy=targets.taxonomy,
-        coupling=Independent() if targets.taxonomy is None else Tree(model.tying, variances=variances),
+        coupling=coupling,
         intercept_variance=model.intercept_variance,
         temperature=model.temperature,
         tuning=as_recursive_tuning(model),

@@ -5,11 +5,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from taxolearn.couplings.graph import Graph
+from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning
 from taxolearn.tuning.hyperparameters import Hyperparameters
 
-__all__ = ["as_recursive_tuning", "tied_with_root", "variances_by_group"]
+__all__ = ["as_graph", "as_recursive_tuning", "structure_of", "tied_with_root", "variances_by_group"]
+
+
+def structure_of(taxonomy: Any) -> Taxonomy | ClassGraph | None:
+    """The tree or graph that the argument ``taxonomy`` means."""
+    structure = taxonomy.graph if isinstance(taxonomy, Graph) else taxonomy
+    if structure is None or isinstance(structure, (Taxonomy, ClassGraph)):
+        return structure
+    raise TypeError(f"taxonomy must be a taxolearn.Taxonomy, ClassGraph, Graph or None, got {type(structure).__name__}")
+
+
+def as_graph(taxonomy: Any) -> Graph:
+    """The prior on a graph that the argument means."""
+    return taxonomy if isinstance(taxonomy, Graph) else Graph(taxonomy)
 
 
 def tied_with_root(taxonomy: Taxonomy, tying: str) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -28,7 +43,8 @@ def tied_with_root(taxonomy: Taxonomy, tying: str) -> tuple[npt.NDArray[np.int64
 
 def as_recursive_tuning(model: Any) -> CrossValidation | None:
     """How to learn that the argument ``tuning`` means: for one variance, a few values are compared."""
-    has_one_variance = model.taxonomy is None or model.tying == "shared"
+    is_tree = isinstance(model.taxonomy, Taxonomy)
+    has_one_variance = model.taxonomy is None or (is_tree and model.tying == "shared")
     if isinstance(model.tuning, str) and model.tuning == "cv" and has_one_variance:
         return CrossValidation(search="scale")
     return as_tuning(model.tuning)

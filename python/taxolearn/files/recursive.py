@@ -43,6 +43,7 @@ def pack_recursive(model: RecursiveRegularizationClassifier, packer: Packer, dty
                 "is_closed": form.is_closed,
                 "library": form.library,
             },
+            "graph": packer.value(model.graph_),
             "offset": float(model.offset_),
             "thresholds": None if model.thresholds_ is None else packer.array("thresholds", model.thresholds_),
         }
@@ -62,6 +63,9 @@ def unpack_recursive(entry: Any, unpacker: Unpacker, version: int) -> RecursiveR
         if not isinstance(functions, LinearFunctions):
             raise ContentError("it has functions that are not linear")
         model._functions = functions
+    model.graph_ = unpacker.value(entry.get("graph"))  # files of before have none
+    if model.graph_ is not None:
+        model.graph_.index(model.classes_.tolist(), argument="classes")
     model.C_ = variances_by_group(model.hyperparameters_)
     n_classes = len(model.classes_)
     model.label_form_ = None if form is None else _unpack_form(form, unpacker, n_classes)
