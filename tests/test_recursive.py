@@ -1,5 +1,6 @@
 """Recursive regularization: one label per row or any number of them, against scikit-learn and plain minimization."""
 
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from taxolearn import (
+    Blocks,
     CrossValidation,
     KernelLogisticClassifier,
     RecursiveRegularizationClassifier,
@@ -444,6 +446,48 @@ def test_files_of_others_are_checked(tmp_path):
         save(model, tmp_path / "model.taxo")
         with pytest.raises(ValueError, match="labels that are no classes"):
             load(tmp_path / "model.taxo")
+
+
+# -- Blocks and warm starts -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("taxonomy", [None, TREE], ids=["flat", "tree"])
+@pytest.mark.parametrize("several", [True, False])
+def test_blocks_have_variances_of_their_own(taxonomy, several, tmp_path):
+    X, Y = make_rows(n=200)
+    blocks = Blocks({"words": sp.csr_array(X[:, :3]), "numbers": X[:, 3:]})
+    y = Y if several else np.array(LEAVES)[Y.argmax(axis=1)]
+    same = {"words": 0.7, "numbers": 0.7}
+    split = RecursiveRegularizationClassifier(taxonomy, C=same, tuning=None, tying="shared", tol=1e-9).fit(blocks, y)
+    whole = RecursiveRegularizationClassifier(taxonomy, C=0.7, tuning=None, tying="shared", tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(split.predict_proba(blocks), whole.predict_proba(X), atol=1e-5)
+    assert pytest.approx(same) == split.C_
+    tuning = CrossValidation(2, max_evaluations=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = RecursiveRegularizationClassifier(taxonomy, tuning=tuning, tol=1e-4).fit(blocks, y)
+    first = model.C_ if taxonomy is None else model.C_["level 1"]
+    assert first["words"] != first["numbers"]
+    assert isinstance(model.explain(blocks[:2])[0][0].contributions[0][0], tuple)
+    save(model, tmp_path / "model.taxo", dtype="float64")
+    again = load(tmp_path / "model.taxo")
+    np.testing.assert_array_equal(again.predict_proba(blocks), model.predict_proba(blocks))
+    assert again.C_ == model.C_
+    again.refit(blocks, y)
+    assert str(again.C_) == str(model.C_)
+    with pytest.raises(TypeError, match="takes one matrix"):
+        RecursiveRegularizationClassifier(taxonomy, loss="hinge").fit(blocks, y)
+
+
+def test_a_warm_start_takes_fewer_products():
+    X, Y = make_rows(n=300)
+    model = RecursiveRegularizationClassifier(TREE, C=1.0, tuning=None, warm_start=True, tol=1e-8).fit(X[:290], Y[:290])
+    cold = clone(model).fit(X, Y)
+    model.fit(X, Y)
+    assert model.result_.products < cold.result_.products
+    np.testing.assert_allclose(model.coef_, cold.coef_, atol=1e-3)
+    model.fit(X[:, :3], Y)
+    assert model.coef_.shape == (7, 3)
 
 
 # -- Bad input --------------------------------------------------------------------------------------------------------

@@ -64,11 +64,12 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         Loss of a label: ``log(1 + exp(-m))``, ``max(0, 1 - m)`` or its square. Hinge losses leave most rows without a
         say, so that fits are fast and weights sparse where classes are many and features are words; probabilities
         then come from predictors of held-out rows alone, so they need ``tuning``, or a ``temperature`` from elsewhere.
-    C : float, array of shape (n_groups,) or None, default=None
+    C : float, array of shape (n_groups,), mapping, Hyperparameters or None, default=None
         The variance of the weights around those of the parent: the larger, the less regular. None stands for a value
         that suits the scale of the data. With several groups of nodes (see ``tying``), one value for all or one for
         each, in the order of ``C_``. ``tuning`` learns it from there. For hinge losses without a tree it is that of
-        liblinear.
+        liblinear. For ``Blocks`` a mapping gives each its own by name. With the logistic loss it may also be the
+        ``hyperparameters_`` of another model.
     tying : {"shared", "level", "subtree", "node"}, default="level"
         Which nodes of the tree share a variance: all, as in the paper, those of the same depth, those below the same
         child of the root, or none.
@@ -99,8 +100,8 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         Largest number of iterations. If it is reached, the model is usable and a ``ConvergenceWarning`` says how far
         the fit came.
     warm_start : bool, default=False
-        Start from the dual variables of the last fit, if it had the same classes and rows, new ones at the end. For
-        hinge losses only.
+        Start from the last fit. With the logistic loss as in ``KernelLogisticClassifier``; with hinge losses from its
+        dual variables, if it had the same classes and rows, new ones at the end.
     n_threads : int or None, default=None
         Number of threads; None takes all that the process may use.
     random_state : int, RandomState instance or None, default=0
@@ -128,7 +129,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     C_ : float or dict
         Learned or given; where the tree has several groups of nodes, by their names. Inner nodes that are labels have
         a leaf of their own one level below. With hinge losses the root has weights too, with a variance of its own
-        unless all nodes share one.
+        unless all nodes share one. For ``Blocks`` in place of each variance those of the blocks, by their names.
     offset_ : float
         Learned or given; 0 for one label per row.
     thresholds_ : ndarray of shape (n_classes,) or None
@@ -144,6 +145,8 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         Iterations of the solver.
     n_features_in_ : int
         Number of features seen in ``fit``.
+    blocks_in_ : dict
+        Where the input was ``Blocks``, the number of features of each by name.
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, where the input had names.
 
@@ -209,8 +212,9 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Inputs. Sparse matrices of any format; CSR with sorted indices is used without a copy.
+        X : array, sparse matrix, data frame or Blocks of shape (n_samples, n_features)
+            Inputs. Sparse matrices of any format; CSR with sorted indices is used without a copy. ``Blocks``, each with
+            a variance of its own, are for the logistic loss.
         y : array, sparse matrix, data frame, list or series
             One label per row: numbers or strings; with a taxonomy names of its nodes, where an inner one means a class
             of its own. Any number of labels per row: an indicator matrix of 0 and 1, dense or sparse, or sets, lists,
@@ -236,7 +240,8 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         form: LabelForm | None = None
         if is_label_sets(y):
             sets, classes, form = read_label_sets(y, structure)
-            X, _ = check_inputs(self, X, np.zeros(len(sets)), reset=True)  # a stand-in of the same length
+            stand_in = np.zeros(len(sets))  # of the same length
+            X, _ = check_inputs(self, X, stand_in, reset=True, blocks=self.loss == "logistic")
             targets = set_targets(sets, classes, structure)
         else:
             if read_targets(y, taxonomy, "own") is not None:
@@ -244,7 +249,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
                     "y has rows without a label (None or NaN); leave them out. For any number of labels per row, give "
                     "a list of them for each row, empty where there is none"
                 )
-            X, y = check_inputs(self, X, y, reset=True)
+            X, y = check_inputs(self, X, y, reset=True, blocks=self.loss == "logistic")
             targets = label_targets(y, taxonomy, "own")
         fitted = FITS[self.loss](self, X, targets, sample_weight)
         self.classes_ = targets.classes
@@ -278,11 +283,13 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         self.thresholds_ = best_thresholds(self._consistent(p), truth)
 
     def _learned_arguments(self) -> dict[str, Any]:
-        values = list(self.C_.values()) if isinstance(self.C_, dict) else self.C_
+        C: Any = self.hyperparameters_
+        if self.loss != "logistic":
+            C = np.array(list(self.C_.values())) if isinstance(self.C_, dict) else self.C_
         ridge = self.hyperparameters_.ridge
         return {
             "taxonomy": self.taxonomy if ridge is None else with_params(as_graph(self.taxonomy), {"ridge": ridge}, ""),
-            "C": np.array(values) if isinstance(values, list) else values,
+            "C": C,
             "intercept_variance": self.hyperparameters_.intercept_variance,
             "temperature": self.hyperparameters_.temperature,
             "offset": self.offset_,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,20 +52,16 @@ class Fitted:
 
 def _fit_logistic(model: RecursiveRegularizationClassifier, X: Any, targets: Targets, sample_weight: Any) -> Fitted:
     """By the joint solver: a kernel logistic regression with independent losses under a tree coupling."""
-    kernel: Any = "linear"
-    variances = None
-    if model.C is not None and targets.taxonomy is None:
-        kernel = Linear(check_number("C", model.C, least=0, strict=True))
-    elif model.C is not None:
-        kernel = Linear(1.0)
-        variances = model.C if np.ndim(model.C) > 0 else check_number("C", model.C, least=0, strict=True)
+    kernel, variances = _kernel_and_variances(model.C, targets.taxonomy is not None)
     coupling: Any = Independent()
     if targets.taxonomy is not None:
         coupling = Tree(model.tying, variances=variances)
     elif model.taxonomy is not None:
         coupling = as_graph(model.taxonomy)
-    joint = KernelLogisticClassifier(
-        kernel,
+    last = getattr(model, "_joint", None) if model.warm_start else None
+    joint = KernelLogisticClassifier() if last is None else last
+    joint.set_params(
+        kernel=kernel,
         loss="independent",
         taxonomy=targets.taxonomy,
         coupling=coupling,
@@ -75,11 +71,14 @@ def _fit_logistic(model: RecursiveRegularizationClassifier, X: Any, targets: Tar
         class_weight=model.class_weight,
         tol=_tol(model),
         max_iter=model.max_iter,
+        warm_start=model.warm_start,
         n_threads=model.n_threads,
         random_state=model.random_state,
         verbose=model.verbose,
     )
     learned = fit_targets(joint, check_arguments(joint), X, targets, sample_weight)
+    if model.warm_start:
+        model._joint = joint
     return Fitted(
         functions=LinearFunctions(joint.coef_, joint.intercept_),
         hyperparameters=joint.hyperparameters_,
@@ -88,6 +87,20 @@ def _fit_logistic(model: RecursiveRegularizationClassifier, X: Any, targets: Tar
         held_out=None if learned is None else learned.held_out,
         messages=list(unconverged(joint)),
     )
+
+
+def _kernel_and_variances(C: Any, has_tree: bool) -> tuple[Any, Any]:
+    """What the argument ``C`` means: the kernel, and variances of the groups of nodes relative to it."""
+    if isinstance(C, Hyperparameters):
+        return C.kernel, list(C.variances.values()) or None
+    if isinstance(C, Mapping):
+        own = {name: check_number(f"C[{name!r}]", value, least=0, strict=True) for name, value in C.items()}
+        return {name: Linear(value) for name, value in own.items()}, None
+    if C is None:
+        return "linear", None
+    if has_tree:
+        return Linear(1.0), C if np.ndim(C) > 0 else check_number("C", C, least=0, strict=True)
+    return Linear(check_number("C", C, least=0, strict=True)), None
 
 
 def _fit_hinge(model: RecursiveRegularizationClassifier, X: Any, targets: Targets, sample_weight: Any) -> Fitted:

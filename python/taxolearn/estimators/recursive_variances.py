@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.couplings.graph import Graph
+from taxolearn.kernels.per_block import PerBlock
 from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning
@@ -50,10 +51,18 @@ def as_recursive_tuning(model: Any) -> CrossValidation | None:
     return as_tuning(model.tuning)
 
 
-def variances_by_group(table: Hyperparameters) -> float | dict[str, float]:
-    """``C_`` of a model with these hyperparameters: a variance, or those of groups by name where there are several."""
-    kernel: Any = table.kernel
-    by_name = {name: kernel.variance * value for name, value in table.variances.items()}
+def variances_by_group(table: Hyperparameters) -> Any:
+    """``C_`` of a model with these hyperparameters: a variance, or those of groups by name where there are several.
+
+    In place of a variance there are those of the blocks by name, where inputs are blocks.
+    """
+    by_name = {name: _scaled_variance(table.kernel, value) for name, value in table.variances.items()}
     if not by_name:
-        return float(kernel.variance)
+        return _scaled_variance(table.kernel, 1.0)
     return by_name if len(by_name) > 1 else next(iter(by_name.values()))
+
+
+def _scaled_variance(kernel: Any, factor: float) -> Any:
+    if isinstance(kernel, PerBlock):
+        return {name: _scaled_variance(kernel[name], factor) for name in kernel.names}
+    return float(kernel.variance * factor)
