@@ -113,11 +113,23 @@ def test_other_answers(command, trained, tmp_path):
 def test_commands_for_one_label_say_so(command, trained, tmp_path):
     model, _ = trained
     data = write_table(tmp_path / "new.csv", make_rows(20, seed=2))
-    for arguments in (["report", model, data, "-o", tmp_path / "r.html"], ["prune", model, data, "-o", tmp_path / "p"]):
-        code, _, err = command(*arguments)
-        assert code != 0
-        assert "one label per row" in err
+    code, _, err = command("prune", model, data, "-o", tmp_path / "p")
+    assert code != 0
+    assert "one label per row" in err
     assert command("inspect", model)[0] == 0
+
+
+def test_report(command, trained, tmp_path):
+    model, _ = trained
+    data = write_table(tmp_path / "new.csv", make_rows(80, seed=1))
+    code, out, err = command("report", model, data, "-o", tmp_path / "r.html", "--id", "text", "--json")
+    assert code == 0, err
+    assert json.loads(out)["rows"] == 80
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    scores = json.loads(command("evaluate", model, data, "--json")[1])
+    assert f"<dt>micro F1</dt><dd>{scores['micro_f1']:.1%}</dd>" in page
+    assert f"<dt>nDCG of the first 3</dt><dd>{scores['ndcg_at_3']:.1%}</dd>" in page
+    assert '"reasons":[{"node":' in page
 
 
 def test_labels_that_training_has_not_seen(command, trained, tmp_path):

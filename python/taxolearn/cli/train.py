@@ -49,13 +49,14 @@ from taxolearn.cli.main import (
     whole_number,
     writing,
 )
-from taxolearn.cli.several_labels import RunningSetScores, rarest_labels, read_label_cells, score_rows
+from taxolearn.cli.several_labels import rarest_labels, read_label_cells, score_rows
 from taxolearn.estimators.pool import contributions
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.save_and_load import DTYPES
 from taxolearn.kernels.argument import kernel_names, start_kernel
 from taxolearn.readers.tables import CHUNK_ROWS
 from taxolearn.report.scores import RunningScores
+from taxolearn.report.set_scores import RunningSetScores
 from taxolearn.tuning.cross_validation import held_out_rows
 
 __all__ = ["COMMAND", "ModelOptions", "TrainOptions", "run"]
@@ -329,7 +330,7 @@ class _Training:
             if self._schema.label_separator is not None:
                 of_sets = RunningSetScores(self._classifier)
                 for rows in chunks:
-                    of_sets.add(held_out.labels[rows], X_held_out[rows])
+                    of_sets.add(held_out.labels[rows], self._classifier.predict_proba(X_held_out[rows]))
                 return of_sets.summary()
             running = RunningScores(self._classifier)
             for rows in chunks:
