@@ -18,20 +18,7 @@ TOPICS = {  # how frequent a topic is, and the words that tell it
     "travel/hotels": (0.06, "room hotel breakfast reservation night lobby"),
     "private": (0.10, "birthday kids weekend dinner garden football"),
 }
-SMALL_TALK = [
-    "please",
-    "thanks",
-    "the",
-    "meeting",
-    "monday",
-    "tomorrow",
-    "could",
-    "we",
-    "about",
-    "and",
-    "regards",
-    "attached",
-]
+SMALL_TALK = ["please", "thanks", "the", "and", "of", "my", "on", "meeting", "monday", "could", "about", "regards"]
 AVERAGES = ("micro", "macro", "examples")
 
 random = np.random.default_rng(0)

@@ -110,13 +110,25 @@ def test_other_answers(command, trained, tmp_path):
         assert message in err
 
 
-def test_commands_for_one_label_say_so(command, trained, tmp_path):
+def test_prune_and_inspect(command, trained, tmp_path):
     model, _ = trained
-    data = write_table(tmp_path / "new.csv", make_rows(20, seed=2))
-    code, _, err = command("prune", model, data, "-o", tmp_path / "p")
-    assert code != 0
-    assert "one label per row" in err
-    assert command("inspect", model)[0] == 0
+    data = write_table(tmp_path / "new.csv", make_rows(80, seed=2))
+    code, out, err = command("prune", model, data, "-o", tmp_path / "p.taxo", "--rise", "0.05", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["after"]["log_loss"] <= found["before"]["log_loss"] * 1.05
+    scores = json.loads(command("evaluate", tmp_path / "p.taxo", data, "--json")[1])
+    assert scores["micro_f1"] == pytest.approx(found["after"]["micro_f1"])
+    assert scores["log_loss"] == pytest.approx(found["after"]["log_loss"], rel=1e-5)
+    small = taxolearn.load(tmp_path / "p.taxo")
+    assert small[-1].coef_.nnz <= (1 - found["share"]) * small[-1].coef_.shape[0] * small[-1].coef_.shape[1]
+    X = small[:-1].transform({"text": ["red sweet apple"]})
+    assert small[-1].explain(X, ["food/apple"])[0][-1].node == "food/apple"
+    assert command("report", tmp_path / "p.taxo", data, "-o", tmp_path / "r.html")[0] == 0
+    for name in (model, tmp_path / "p.taxo"):
+        code, out, _ = command("inspect", name, "--check")
+        assert code == 0
+        assert "micro F1" in out
 
 
 def test_report(command, trained, tmp_path):

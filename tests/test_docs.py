@@ -202,7 +202,8 @@ def test_the_page_of_uncertain_labels_runs(capsys):
 
 def test_the_page_of_several_labels_runs(capsys):
     assert run_page("several-labels.md") == 7
-    first, classes, found, sizes, top, single = capsys.readouterr().out.splitlines()
+    first, classes, found, sizes, top, single, reported = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"[\d.]+% True", reported)
     assert all(isinstance(labels, tuple) for labels in ast.literal_eval(first))
     assert ast.literal_eval(classes) == ["art", "pet", "pet/cat", "pet/dog", "place", "place/beach", "place/town"]
     assert found.endswith("converged")

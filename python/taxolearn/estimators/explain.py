@@ -140,7 +140,8 @@ def explain_labels(
         features, values = _row_of(X, row)
         explained = []
         for column in columns:
-            named, rest = _ranked(features, values * coef[column, features], top, feature_names)
+            weights = coef[[column]][:, features].toarray().ravel() if sp.issparse(coef) else coef[column, features]
+            named, rest = _ranked(features, values * weights, top, feature_names)
             explained.append(NodeExplanation(classes[column].item(), float(p[column]), named, rest))
         out.append(explained)
     return out

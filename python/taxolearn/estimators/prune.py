@@ -12,13 +12,21 @@ from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
+from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
 from taxolearn.estimators.top_down import TopDownClassifier, node_weights, set_node_weights
 from taxolearn.estimators.top_down_nodes import NodeWeights
 from taxolearn.validation import check_number
 
 __all__ = ["is_linear", "prune"]
 
-_KINDS = (KernelLogisticClassifier, TopDownClassifier, NaiveBayesClassifier, CentroidClassifier, PoolClassifier)
+_KINDS = (
+    KernelLogisticClassifier,
+    RecursiveRegularizationClassifier,
+    TopDownClassifier,
+    NaiveBayesClassifier,
+    CentroidClassifier,
+    PoolClassifier,
+)
 
 
 def prune(model: Any, share: float) -> Any:
@@ -93,9 +101,8 @@ def is_linear(model: Any) -> bool:
     """Whether a fitted classifier has weights of features; for a pool, whether some expert has."""
     if isinstance(model, PoolClassifier):
         return any(is_linear(expert) for expert in model.experts_.values())
-    return isinstance(model, (TopDownClassifier, NaiveBayesClassifier, CentroidClassifier)) or (
-        isinstance(model, KernelLogisticClassifier) and hasattr(model, "coef_")
-    )
+    kinds = (RecursiveRegularizationClassifier, TopDownClassifier, NaiveBayesClassifier, CentroidClassifier)
+    return isinstance(model, kinds) or (isinstance(model, KernelLogisticClassifier) and hasattr(model, "coef_"))
 
 
 def _without_smallest(weights: Any, share: float) -> Any:
