@@ -110,14 +110,38 @@ def test_other_answers(command, trained, tmp_path):
         assert message in err
 
 
-def test_commands_for_one_label_say_so(command, trained, tmp_path):
+def test_prune_and_inspect(command, trained, tmp_path):
     model, _ = trained
-    data = write_table(tmp_path / "new.csv", make_rows(20, seed=2))
-    for arguments in (["report", model, data, "-o", tmp_path / "r.html"], ["prune", model, data, "-o", tmp_path / "p"]):
-        code, _, err = command(*arguments)
-        assert code != 0
-        assert "one label per row" in err
-    assert command("inspect", model)[0] == 0
+    data = write_table(tmp_path / "new.csv", make_rows(80, seed=2))
+    code, out, err = command("prune", model, data, "-o", tmp_path / "p.taxo", "--rise", "0.05", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["after"]["log_loss"] <= found["before"]["log_loss"] * 1.05
+    scores = json.loads(command("evaluate", tmp_path / "p.taxo", data, "--json")[1])
+    assert scores["micro_f1"] == pytest.approx(found["after"]["micro_f1"])
+    assert scores["log_loss"] == pytest.approx(found["after"]["log_loss"], rel=1e-5)
+    small = taxolearn.load(tmp_path / "p.taxo")
+    assert small[-1].coef_.nnz <= (1 - found["share"]) * small[-1].coef_.shape[0] * small[-1].coef_.shape[1]
+    X = small[:-1].transform({"text": ["red sweet apple"]})
+    assert small[-1].explain(X, ["food/apple"])[0][-1].node == "food/apple"
+    assert command("report", tmp_path / "p.taxo", data, "-o", tmp_path / "r.html")[0] == 0
+    for name in (model, tmp_path / "p.taxo"):
+        code, out, _ = command("inspect", name, "--check")
+        assert code == 0
+        assert "micro F1" in out
+
+
+def test_report(command, trained, tmp_path):
+    model, _ = trained
+    data = write_table(tmp_path / "new.csv", make_rows(80, seed=1))
+    code, out, err = command("report", model, data, "-o", tmp_path / "r.html", "--id", "text", "--json")
+    assert code == 0, err
+    assert json.loads(out)["rows"] == 80
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    scores = json.loads(command("evaluate", model, data, "--json")[1])
+    assert f"<dt>micro F1</dt><dd>{scores['micro_f1']:.1%}</dd>" in page
+    assert f"<dt>nDCG of the first 3</dt><dd>{scores['ndcg_at_3']:.1%}</dd>" in page
+    assert '"reasons":[{"node":' in page
 
 
 def test_labels_that_training_has_not_seen(command, trained, tmp_path):
@@ -168,7 +192,8 @@ def test_one_label_per_row(command, tmp_path):
         (["--labels", "labels", "--model", "pool"], "--labels is for --model recursive"),
         (["--label", "labels", "--label-separator", ";"], "give both"),
         (["--labels", "text"], "both a label and an input"),
-        (["--labels", "labels", "--variance", "2"], "--variance is for"),
+        (["--labels", "labels", "--kernel", "rbf"], "--kernel is for"),
+        (["--label", "labels", "--loss", "hinge"], "--loss is for --model recursive"),
         (["--labels", "nothing"], "nothing"),
     ],
 )
@@ -185,3 +210,111 @@ def test_no_label_at_all(command, tmp_path):
     code, _, err = command("train", data, "--text", "text", "--labels", "labels", "-o", tmp_path / "m.taxo")
     assert code != 0
     assert "no row has a label" in err
+
+
+# -- Other forms of labels --------------------------------------------------------------------------------------------
+
+
+def test_several_columns_of_labels(command, tmp_path):
+    """As if they were in one cell; an empty cell adds none, and a label of both columns counts once."""
+    rows = make_rows(150)
+    split = [
+        {"text": row["text"], "first": labels[0] if labels else "", "rest": ";".join(labels)}
+        for row in rows
+        for labels in [row["labels"].split(";")]
+    ]
+    models = []
+    for name, table, columns in (("a", rows, ["labels"]), ("b", split, ["first", "rest"])):
+        data = write_table(tmp_path / f"{name}.csv", table)
+        chosen = [part for column in columns for part in ("--labels", column)]
+        code, _, err = command("train", data, "--text", "text", *chosen, "-o", tmp_path / f"{name}.taxo")
+        assert code == 0, err
+        models.append(taxolearn.load(tmp_path / f"{name}.taxo")[-1])
+        assert command("evaluate", tmp_path / f"{name}.taxo", data)[0] == 0
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+
+
+def test_a_label_that_occurs_once(command, tmp_path):
+    rows = make_rows(150)
+    rows[7]["labels"] = "food/quince"
+    data = write_table(tmp_path / "t.csv", rows)
+    code, out, err = command("train", data, "--text", "text", "--labels", "labels", "-o", tmp_path / "m.taxo", "--json")
+    assert code == 0, err
+    assert json.loads(out)["classes"] == 8
+
+
+def write_matrix(path, lines):
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def random_sets(count, seed=0):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(count, 3)).round(3)
+    return X, X + generator.logistic(size=(count, 3)) * 0.3 > 0.5
+
+
+@pytest.mark.parametrize("kind", ["svmlight", "mulan", "clus"])
+def test_matrices_with_several_labels(kind, command, tmp_path):
+    """Labels come with the file; answers are the same whichever file they came from."""
+    X, has = random_sets(200)
+    sets = [[name for name, is_there in zip(("1/2", "1/3", "4"), row, strict=True) if is_there] for row in has]
+    options = []
+    if kind == "svmlight":
+        names = {"1/2": "2", "1/3": "3", "4": "4"}
+        lines = [
+            " ".join([",".join(names[label] for label in row), *(f"{k}:{value}" for k, value in enumerate(x, start=1))])
+            for x, row in zip(X, sets, strict=True)
+        ]
+        data = write_matrix(tmp_path / "t.svm", lines)
+    elif kind == "mulan":
+        head = [
+            "@relation r",
+            *(f"@attribute x{k} numeric" for k in range(3)),
+            *(f"@attribute {k} {{0,1}}" for k in "abc"),
+        ]
+        rows = [",".join([*map(str, x), *map(str, row.astype(int))]) for x, row in zip(X, has, strict=True)]
+        data = write_matrix(tmp_path / "t.arff", [*head, "@data", *rows])
+        names = "".join(f'<label name="{k}"></label>' for k in "abc")
+        write_matrix(tmp_path / "t.xml", [f'<labels xmlns="http://mulan.sourceforge.net/labels">{names}</labels>'])
+        options = ["--label-names", tmp_path / "t.xml"]
+        code, _, err = command("train", data, "-o", tmp_path / "m.taxo")
+        assert code != 0
+        assert "--label-names" in err
+    else:
+        head = ["@relation r", *(f"@attribute x{k} numeric" for k in range(3)), "@attribute y hierarchical 1,1/2,1/3,4"]
+        rows = [",".join([*map(str, x), "@".join(row) or "?"]) for x, row in zip(X, sets, strict=True)]
+        data = write_matrix(tmp_path / "t.arff", [*head, "@data", *rows])
+    code, out, err = command("train", data, *options, "-o", tmp_path / "m.taxo", "--json")
+    assert code == 0, err
+    figures = json.loads(out)
+    assert figures["classifier"] == "recursive"
+    assert figures["classes"] == (4 if kind == "clus" else 3)
+    code, out, err = command("evaluate", tmp_path / "m.taxo", data, *options, "--json")
+    assert code == 0, err
+    assert json.loads(out)["micro_f1"] > 0.8
+    code, out, _ = command("predict", tmp_path / "m.taxo", data, *options)
+    assert code == 0
+    expected = [";".join(map(str, row)) for row in taxolearn.load(tmp_path / "m.taxo").predict(X)]
+    assert [row["labels"] for row in csv.DictReader(out.splitlines())] == expected
+    code, _, err = command("train", data, *options, "--model", "pool", "-o", tmp_path / "p.taxo")
+    assert code != 0
+    assert "any number of labels" in err
+
+
+def test_missing_values_of_a_matrix_are_named(command, tmp_path):
+    head = ["@relation r", "@attribute height numeric", "@attribute y hierarchical 1/2,3", "@data"]
+    data = write_matrix(tmp_path / "t.arff", [*head, "1,1/2@3", "?,3"])
+    code, _, err = command("train", data, "-o", tmp_path / "m.taxo")
+    assert code != 0
+    assert "row 2, 'height': the value is missing" in err
+
+
+def test_a_variance_needs_no_learning(command, tmp_path):
+    data = write_matrix(tmp_path / "t.svm", ["1,5 1:1 2:3", " 1:2 3:1", "5 2:1"])
+    code, _, err = command("train", data, "-o", tmp_path / "m.taxo")
+    assert code != 0
+    assert "--variance" in err
+    code, _, err = command("train", data, "--variance", 2, "-o", tmp_path / "m.taxo")
+    assert code == 0, err
+    assert taxolearn.load(tmp_path / "m.taxo")[-1].C_ == 2.0

@@ -98,6 +98,15 @@ def check_own_kernel(printed):
     assert answers == {"weather": "English", "father": "English", "servus": "Latin", "oppidum": "Latin"}
 
 
+def check_several_labels(printed):
+    assert "answer ('travel/flights', 'work/budget')" in printed
+    fixed, best, learned = numbers(r"F1 [\d.]+, per mail ([\d.]+)", printed)
+    assert best > fixed
+    assert learned > fixed
+    fixed, _, learned = numbers(r"macro F1 ([\d.]+)", printed)
+    assert learned > fixed + 0.03
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_it_shows_what_it_says(path, tmp_path):
     check = globals().get(f"check_{path.stem}")

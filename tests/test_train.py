@@ -129,7 +129,10 @@ def test_options_of_one_model_imply_it(options, expected, train):
     ("options", "message"),
     [
         (["--model", "pool", "--kernel", "rbf"], "--kernel is for --model softmax or independent, not pool"),
-        (["--model", "top-down", "--variance", "1"], "--variance is for --model softmax or independent, not top-down"),
+        (
+            ["--model", "top-down", "--variance", "1"],
+            "--variance is for --model softmax or independent or recursive, not",
+        ),
         (["--model", "pool", "--checkpoint", "c"], "--checkpoint is for"),
         (["--model", "naive-bayes", "--folds", "3"], "--folds is for --model pool or softmax or independent or top"),
         (["--model", "naive-bayes", "--time-limit", "3"], "--time-limit is for"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -25,16 +25,18 @@ from taxolearn.cli.main import (
     positive,
     quote,
 )
-from taxolearn.cli.matrices import inputs_and_labels
+from taxolearn.cli.matrices import has_label_lists, inputs_and_labels
 from taxolearn.features.tables import CellError, TableFeatures
 from taxolearn.raw_files import Source
 from taxolearn.readers.arff import read_arff
 from taxolearn.readers.labelled import LabelledData
+from taxolearn.readers.mulan import read_mulan
 from taxolearn.readers.npz import read_npz
 from taxolearn.readers.svmlight import read_lshtc, read_svmlight
 from taxolearn.readers.tables import CHUNK_ROWS, Chunk, read_chunks
 
 __all__ = [
+    "BETWEEN_LABELS",
     "FORMATS",
     "LEVELS",
     "LINES",
@@ -61,7 +63,7 @@ _GROUP = "data file"
 _TEXTS = "features of texts"
 _USUAL = TableFeatures()
 _LATER_KINDS = ("embed", "embedding_columns", "dates", "sequences")  # of columns, which files of before do not have
-_BETWEEN_LABELS = ";"
+BETWEEN_LABELS = ";"
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 
 
@@ -200,17 +202,14 @@ class Columns:
     label: list[str] = column_option(
         "--label", "column of the classes; repeated, those of the levels of a path, from the top down"
     )
-    labels: str | None = option(
-        "--labels",
-        metavar="COLUMN",
-        group="columns of a table",
-        help="column of any number of labels per row, in place of --label",
+    labels: list[str] = column_option(
+        "--labels", "column of any number of labels per row, in place of --label; may be repeated"
     )
     label_separator: str | None = option(
         "--label-separator",
         metavar="S",
         group="columns of a table",
-        help=f"text between the labels of a row, with --labels (default: {_BETWEEN_LABELS})",
+        help=f"text between the labels of a row, with --labels (default: {BETWEEN_LABELS})",
     )
     embedding: EmbeddingOptions = options_of(EmbeddingOptions)
     words: tuple[int, int] | str | None = option(
@@ -270,7 +269,7 @@ class Columns:
             raise CommandError(f"the column {both[0]!r} is both a label and an input", USAGE)
         text, numeric, categorical, dates, sequences = (list(dict.fromkeys(kind)) for kind in kinds)
         separator = LEVELS if len(label) > 1 else None
-        between = (self.label_separator or _BETWEEN_LABELS) if self.labels else None
+        between = (self.label_separator or BETWEEN_LABELS) if self.labels else None
         return Schema(text, numeric, categorical, label, separator, None, embed, vectors, dates, sequences, between)
 
     def _label_columns(self) -> list[str]:
@@ -280,7 +279,7 @@ class Columns:
             raise CommandError("--label-separator is the text between the labels of --labels COLUMN; give both", USAGE)
         if not (self.labels or self.label):
             raise CommandError("--label is needed: the column with the class, or one for each level", USAGE)
-        return [self.labels] if self.labels else self.label
+        return list(dict.fromkeys(self.labels)) or self.label
 
     def features(self, schema: Schema, n_threads: int | None, output: str) -> TableFeatures:
         """The step that makes a matrix of a table, or blocks."""
@@ -349,6 +348,8 @@ class DataFile:
         Of a table.
     delimiter, quote : str or None
         Of CSV and TSV, as in ``read_chunks``.
+    label_names : str or None
+        The XML file that names the labels of an ARFF file in which they are attributes.
     """
 
     path: str = option("data", help="data file to read; - for the standard input")
@@ -374,9 +375,18 @@ class DataFile:
         help="character around fields that hold delimiters, or the word none (default: %(default)s)",
     )
 
+    label_names: str | None = option(
+        "--label-names",
+        metavar="XML",
+        group=_GROUP,
+        help="file that names the attributes of an ARFF file that are labels, as Mulan has it",
+    )
+
     @property
     def kind(self) -> str:
         """The format: as given, or by the ending of the name."""
+        if self.label_names is not None and (self.format or format_of(self.path)) != "arff":
+            raise CommandError(f"--label-names is for ARFF files, and {self.path} is none", USAGE)
         if self.format is not None:
             return self.format
         found = format_of(self.path)
@@ -461,15 +471,36 @@ def read_batches(
             return
         if keep:
             raise CommandError("--keep is for tables: a matrix has no columns to pass through", USAGE)
-        X, labels = inputs_and_labels(path, lambda source, wanted: read_matrix(source, kind, wanted), schema.n_features)
+        several = schema.label_separator is not None
+        read = _matrix_reader(data, several)
+        X, labels = inputs_and_labels(path, read, schema.n_features, several=several)
         if with_labels and labels is None:
             raise CommandError(f"{path}: the file has no labels")
-        if labels is not None and labels.dtype.kind == "U":
+        if labels is not None and labels.dtype.kind == "O":
+            labels = _tidy_cells(labels.tolist(), schema.separator)
+        elif labels is not None and labels.dtype.kind == "U":
             labels = np.array([tidy_path(label, schema.separator) for label in labels.tolist()])
         for first in range(0, X.shape[0], rows):
             part = slice(first, min(first + rows, X.shape[0]))
             lines = list(range(part.start + 1, part.stop + 1))
             yield Batch(X[part], None if labels is None else labels[part], {}, lines)
+
+
+def _matrix_reader(data: DataFile, several: bool) -> Callable[[Any, int | None], LabelledData]:
+    """How to read the file, a matrix."""
+    if data.label_names is not None:
+        names = data.label_names
+        return lambda source, _: read_mulan(source, names)
+
+    def read(source: Any, wanted: int | None) -> LabelledData:
+        if data.kind == "svmlight" and (several or has_label_lists(source)):
+            return read_svmlight(source, n_features=wanted, multilabel=True)
+        try:
+            return read_matrix(source, data.kind, wanted)
+        except ValueError as error:
+            raise ValueError(str(error).replace("see read_mulan", "give --label-names XML")) from None
+
+    return read
 
 
 def read_whole(data: DataFile, schema: Schema, *, allow_unlabelled: bool = False) -> Batch:
@@ -519,7 +550,8 @@ def _labels(chunk: Chunk, schema: Schema, path: str, allow_unlabelled: bool) -> 
     columns = [chunk.columns[name] for name in schema.label]
     separator = schema.separator
     if schema.label_separator is not None:
-        return _label_cells(columns[0], schema.label_separator, separator)
+        rows = zip(*(_label_cells(column, schema.label_separator) for column in columns), strict=True)
+        return _tidy_cells([[label for cell in row for label in cell] for row in rows], separator)
     if len(columns) == 1:
         labels = [tidy_path(_label(value), separator) for value in columns[0]]
     else:
@@ -540,13 +572,17 @@ def _labels(chunk: Chunk, schema: Schema, path: str, allow_unlabelled: bool) -> 
     return np.array(labels, dtype=np.str_)
 
 
-def _label_cells(column: list[Any], between: str, separator: str | None) -> Any:
-    """The labels of every row, a tuple for each, which may be empty. A cell of JSON may be a list."""
-    out = np.empty(len(column), dtype=object)
-    for row, value in enumerate(column):
-        parts = map(_label, value) if isinstance(value, list) else _label(value).split(between)
-        labels = (tidy_path(part, separator) for part in parts)
-        out[row] = tuple(dict.fromkeys(label for label in labels if label))
+def _label_cells(column: list[Any], between: str) -> list[list[str]]:
+    """The labels in each cell of a column. A cell of JSON may be a list."""
+    return [list(map(_label, value)) if isinstance(value, list) else _label(value).split(between) for value in column]
+
+
+def _tidy_cells(cells: Iterable[Iterable[str]], separator: str | None) -> Any:
+    """An array of tuples of labels, none empty and none twice."""
+    tidy = [(tidy_path(part, separator) for part in cell) for cell in cells]
+    sets = [tuple(dict.fromkeys(label for label in cell if label)) for cell in tidy]
+    out = np.empty(len(sets), dtype=object)
+    out[:] = sets
     return out
 
 

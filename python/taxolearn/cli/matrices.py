@@ -1,4 +1,4 @@
-"""Matrices as the commands read them: with as many features as the model has, and one label per row."""
+"""Matrices as the commands read them: with as many features as the model has, and one label per row or several."""
 
 from __future__ import annotations
 
@@ -9,30 +9,69 @@ from typing import Any
 import numpy as np
 
 from taxolearn.cli.main import CommandError
+from taxolearn.raw_files import read_blocks
 from taxolearn.readers.labelled import LabelledData
 
-__all__ = ["inputs_and_labels"]
+__all__ = ["has_label_lists", "inputs_and_labels"]
+
+_LOOKED_AT = 2**20  # bytes
 
 
 def inputs_and_labels(
-    path: str, read: Callable[[Path, int | None], LabelledData], n_features: int | None
+    path: str, read: Callable[[Path, int | None], LabelledData], n_features: int | None, *, several: bool
 ) -> tuple[Any, Any]:
-    """Read the inputs, and the labels if there are any."""
+    """Read the inputs, and the labels if there are any.
+
+    Labels are an array with one for each row, or of objects that are tuples of texts: if ``several`` are expected, or
+    some row does not have exactly one.
+    """
     wanted = n_features or None
     found = read(Path(path), wanted)
     if wanted is not None and found.X.shape[1] != wanted:
         raise CommandError(f"{path}: there are {found.X.shape[1]} features, the model has {wanted}")
-    return found.X, _single(found.y, path)
+    _check_missing(found, path)
+    labels = found.y
+    if labels is None or (isinstance(labels, np.ndarray) and not several):
+        return found.X, labels
+    if isinstance(labels, np.ndarray):
+        labels = [(label,) for label in labels.tolist()]
+    if not several and all(len(each) == 1 for each in labels):
+        return found.X, np.array([each[0] for each in labels])
+    cells = np.empty(len(labels), dtype=object)
+    cells[:] = [tuple(map(str, each)) for each in labels]
+    return found.X, cells
 
 
-def _single(labels: Any, path: str) -> Any:
-    """Labels as an array, one per row."""
-    if labels is None or isinstance(labels, np.ndarray):
-        return labels
-    for row, each in enumerate(labels, start=1):
-        if len(each) != 1:
-            raise CommandError(
-                f"{path}, row {row}: there are {len(each)} labels, expected one; rows with several are read in "
-                "Python by taxolearn.datasets.read_arff, read_mulan or read_svmlight(..., multilabel=True)"
-            )
-    return np.array([each[0] for each in labels])
+def _check_missing(found: LabelledData, path: str) -> None:
+    """Name the first missing value, which models refuse."""
+    values = found.X if isinstance(found.X, np.ndarray) else found.X.data
+    if not np.isnan(values).any():
+        return
+    where = ""
+    if isinstance(found.X, np.ndarray):
+        row, column = np.argwhere(np.isnan(found.X))[0].tolist()
+        names = getattr(found, "feature_names", None)
+        where = f", row {row + 1}, {'column ' + str(column + 1) if names is None else repr(names[column])}"
+    raise CommandError(
+        f"{path}{where}: the value is missing; matrices are taken as they are, so put values in first (in Python by "
+        "sklearn.impute.SimpleImputer), or train from a table, where --numeric columns may have empty cells"
+    )
+
+
+def has_label_lists(source: Path) -> bool:
+    """Whether lines of an svmlight file have any number of labels, by the first ones.
+
+    They begin with labels joined by commas, or at once with a feature, or the file with three sizes.
+    """
+    beginning = b""
+    for block in read_blocks(source):  # the first may be short
+        beginning += block
+        if len(beginning) >= _LOOKED_AT:
+            break
+    for number, line in enumerate(beginning[:_LOOKED_AT].split(b"\n")):
+        fields = line.partition(b"#")[0].split()
+        if fields and (b"," in fields[0] or b":" in fields[0]):
+            return True
+        if number == 0 and len(fields) == 3 and all(field.isdigit() for field in fields):
+            return True
+    return False

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from taxolearn.cli.inputs import Batch, tidy_path
 from taxolearn.cli.labels import LabelOptions, Labels, read_labels
 from taxolearn.cli.main import BAD_DATA, USAGE, CommandError, figure
+from taxolearn.report.set_scores import AT
 from taxolearn.set_decisions import SET_LOSSES
-from taxolearn.targets import nodes_above, read_label_sets
 
 __all__ = [
-    "RunningSetScores",
     "SetAnswers",
     "rarest_labels",
     "read_label_cells",
@@ -24,8 +23,6 @@ __all__ = [
     "sets_like",
     "unknown_label_remarks",
 ]
-
-_AT = (1, 3, 5)  # numbers of labels of which the precision is told
 
 
 # -- Labels -----------------------------------------------------------------------------------------------------------
@@ -86,72 +83,6 @@ def sets_like(classes: NDArray[Any], batch: Batch, path: str) -> list[tuple[Any,
 # -- Scores -----------------------------------------------------------------------------------------------------------
 
 
-class RunningSetScores:
-    """Scores of a classifier of several labels on rows that come in parts.
-
-    Truth and answers count with all labels above theirs that can be written. A label that the model does not know is
-    one that it misses.
-    """
-
-    def __init__(self, classifier: Any) -> None:
-        self._classifier = classifier
-        self._known = set(classifier.classes_.tolist())
-        tree = classifier.taxonomy_
-        self._above = None if tree is None else nodes_above(tree, classifier.classes_)
-        self._form = replace(classifier.label_form_, kind="sparse", library="", is_closed=True)
-        width = len(self._form.columns)
-        self._right, self._wrong, self._missed = (np.zeros(width, dtype=np.int64) for _ in range(3))
-        self._rows = self._exact = self._unknown = 0
-        self._unknown_label: Any = None
-        self._hits = dict.fromkeys(_AT, 0.0)
-        self._loss = 0.0
-
-    def add(self, labels: Any, X: Any) -> None:
-        """Score rows of transformed inputs."""
-        model, form = self._classifier, self._form
-        sets = [tuple(label for label in cell if label in self._known) for cell in labels]
-        unknown = np.array([len(cell) - len(kept) for cell, kept in zip(labels, sets, strict=True)])
-        if unknown.any() and self._unknown_label is None:
-            self._unknown_label = next(label for cell in labels for label in cell if label not in self._known)
-        closed = read_label_sets([*sets, ()], model.taxonomy_, model.classes_)[0].matrix()[:-1]
-        proba = model.predict_proba(X)[:, form.columns]
-        truth = form.write(closed, model.classes_, self._above).toarray() > 0
-        chosen = proba > 0.5
-        self._right += (truth & chosen).sum(axis=0)
-        self._wrong += (~truth & chosen).sum(axis=0)
-        self._missed += (truth & ~chosen).sum(axis=0)
-        self._exact += int(((truth == chosen).all(axis=1) & (unknown == 0)).sum())
-        self._unknown += int(unknown.sum())
-        self._rows += len(proba)
-        order = np.argsort(-proba, axis=1, kind="stable")[:, : max(_AT)]
-        hits = np.take_along_axis(truth, order, axis=1)
-        for k in _AT:
-            self._hits[k] += float(hits[:, :k].sum()) / k
-        tiny = np.finfo(np.float64).tiny
-        self._loss -= float(np.log(np.maximum(np.where(truth, proba, 1 - proba), tiny)).sum())
-
-    def summary(self) -> dict[str, Any]:
-        """All figures; rates are between 0 and 1."""
-        right, wrong, missed = self._right, self._wrong, self._missed
-        occurs = right + missed > 0
-        f1 = 2 * right / np.maximum(2 * right + wrong + missed, 1)
-        all_missed = int(missed.sum()) + self._unknown
-        errors = int(wrong.sum()) + all_missed
-        total = max(1, 2 * int(right.sum()) + errors)
-        return {
-            "rows": self._rows,
-            "labels": int(occurs.sum()),
-            "micro_f1": 2 * int(right.sum()) / total,
-            "macro_f1": float(f1[occurs].mean()) if occurs.any() else None,
-            "hamming_loss": errors / (self._rows * len(right)),
-            "subset_accuracy": self._exact / self._rows,
-            **{f"precision_at_{k}": self._hits[k] / self._rows for k in _AT},
-            "log_loss": self._loss / self._rows,
-            "unknown_labels": self._unknown,
-            "unknown_label": self._unknown_label,
-        }
-
-
 def score_rows(scores: dict[str, Any]) -> list[tuple[str, str]]:
     """What is printed of a summary."""
     return [
@@ -162,13 +93,16 @@ def score_rows(scores: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("rows with all labels right", f"{scores['subset_accuracy']:.2%}"),
         ("labels wrong (Hamming loss)", f"{scores['hamming_loss']:.3%}"),
-        *((f"precision of the first {k}" if k > 1 else "first label right", _at(scores, k)) for k in _AT),
+        *(
+            (f"precision of the first {k}" if k > 1 else "first label right", f"{scores[f'precision_at_{k}']:.2%}")
+            for k in AT
+            if f"precision_at_{k}" in scores
+        ),
+        *((f"nDCG of the first {k}", f"{scores[f'ndcg_at_{k}']:.2%}") for k in AT if f"ndcg_at_{k}" in scores),
         ("log loss per row, all labels", figure(scores["log_loss"])),
+        ("calibration error", f"{scores['calibration_error']:.3%}"),
+        ("labels per row", f"{scores['true_labels_per_row']:.2f}, answered {scores['labels_per_row']:.2f}"),
     ]
-
-
-def _at(scores: dict[str, Any], k: int) -> str:
-    return f"{scores[f'precision_at_{k}']:.2%}"
 
 
 def unknown_label_remarks(scores: dict[str, Any]) -> list[str]:

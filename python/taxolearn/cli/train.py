@@ -27,7 +27,17 @@ from taxolearn import (
     save,
 )
 from taxolearn.blocks import Blocks
-from taxolearn.cli.inputs import Batch, Columns, DataFile, Schema, check_cells, empty_texts, read_whole, reading
+from taxolearn.cli.inputs import (
+    BETWEEN_LABELS,
+    Batch,
+    Columns,
+    DataFile,
+    Schema,
+    check_cells,
+    empty_texts,
+    read_whole,
+    reading,
+)
 from taxolearn.cli.labels import LabelOptions, Labels, read_labels, used_rows
 from taxolearn.cli.main import (
     USAGE,
@@ -49,13 +59,14 @@ from taxolearn.cli.main import (
     whole_number,
     writing,
 )
-from taxolearn.cli.several_labels import RunningSetScores, rarest_labels, read_label_cells, score_rows
+from taxolearn.cli.several_labels import rarest_labels, read_label_cells, score_rows
 from taxolearn.estimators.pool import contributions
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.save_and_load import DTYPES
 from taxolearn.kernels.argument import kernel_names, start_kernel
 from taxolearn.readers.tables import CHUNK_ROWS
 from taxolearn.report.scores import RunningScores
+from taxolearn.report.set_scores import RunningSetScores
 from taxolearn.tuning.cross_validation import held_out_rows
 
 __all__ = ["COMMAND", "ModelOptions", "TrainOptions", "run"]
@@ -63,6 +74,7 @@ __all__ = ["COMMAND", "ModelOptions", "TrainOptions", "run"]
 _LOGISTIC = ("softmax", "independent")
 _SIMPLE: dict[str, Any] = {"naive-bayes": NaiveBayesClassifier, "centroid": CentroidClassifier}
 _OF_SETS = "recursive"  # the model of any number of labels per row
+_LOSSES = ("logistic", "hinge", "squared_hinge")
 _MODELS = ("pool", *_LOGISTIC, "top-down", _OF_SETS, *_SIMPLE)
 _USES_INNER_LABELS = ("pool", "softmax", "top-down")  # others learn from rows with one class only
 
@@ -116,7 +128,13 @@ class ModelOptions:
         metavar="V",
         group=_MODEL,
         help="learn no hyperparameters: give the kernel this variance, and take its other parameters from the data"
-        + _OF_LOGISTIC,
+        f"{_OF_LOGISTIC}, and {_OF_SETS}, whose C it is",
+    )
+    loss: str | None = option(
+        "--loss",
+        choices=_LOSSES,
+        group=_MODEL,
+        help=f"loss of a label (default: {_LOSSES[0]}; with {_OF_SETS} only)",
     )
     tol: float | None = option(
         "--tol",
@@ -188,21 +206,23 @@ class TrainOptions:
 
 # Options that some models do not take, and the models that do.
 _TAKEN_BY = {
-    **dict.fromkeys(("kernel", "variance", "samples", "evaluations", "checkpoint"), _LOGISTIC),
+    **dict.fromkeys(("kernel", "samples", "evaluations", "checkpoint"), _LOGISTIC),
+    "variance": (*_LOGISTIC, _OF_SETS),
+    "loss": (_OF_SETS,),
     **dict.fromkeys(("tol", "folds", "time_limit"), ("pool", *_LOGISTIC, "top-down", _OF_SETS)),
 }
 
 
-def _chosen_model(options: ModelOptions, schema: Schema) -> str:
+def _chosen_model(options: ModelOptions, schema: Schema, several: str = "--labels is") -> str:
     """The model that is meant; an error for options that it does not take."""
     given = [name for name in _TAKEN_BY if getattr(options, name) is not None]
     model = options.model
     if schema.label_separator is not None:
         if model not in (None, _OF_SETS):
-            raise CommandError(f"--labels is for --model {_OF_SETS}, not {model}; leave one of them out", USAGE)
+            raise CommandError(f"{several} for --model {_OF_SETS}, not {model}; leave one of them out", USAGE)
         model = _OF_SETS
     if model is None:
-        is_logistic = any(_TAKEN_BY[name] == _LOGISTIC for name in given)
+        is_logistic = any(_LOGISTIC[0] in _TAKEN_BY[name] and _MODELS[0] not in _TAKEN_BY[name] for name in given)
         model = _LOGISTIC[0] if is_logistic else _MODELS[0]
     for name in given:
         takers = _TAKEN_BY[name]
@@ -229,6 +249,9 @@ def run(options: TrainOptions) -> None:
         raise CommandError(f"--model naive-bayes counts words, so it takes no {what}; choose another --model", USAGE)
     with page.stage(f"Reading {path}"):
         everything = read_whole(options.data, schema, allow_unlabelled=True)
+        if everything.labels.dtype.kind == "O" and schema.label_separator is None:  # a matrix says so itself
+            schema = replace(schema, label_separator=BETWEEN_LABELS)
+            model = _chosen_model(options.classifier, schema, "rows with any number of labels are")
         if schema.label_separator is None:
             labels = read_labels(options.tree, everything, path, len(schema.label))
         else:
@@ -329,7 +352,7 @@ class _Training:
             if self._schema.label_separator is not None:
                 of_sets = RunningSetScores(self._classifier)
                 for rows in chunks:
-                    of_sets.add(held_out.labels[rows], X_held_out[rows])
+                    of_sets.add(held_out.labels[rows], self._classifier.predict_proba(X_held_out[rows]))
                 return of_sets.summary()
             running = RunningScores(self._classifier)
             for rows in chunks:
@@ -412,6 +435,10 @@ def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | Non
             common["folds"] = options.folds
         return PoolClassifier(time_limit=options.time_limit, **common)
     if model == _OF_SETS:
+        if options.loss is not None:
+            common["loss"] = options.loss
+        if options.variance is not None:
+            return RecursiveRegularizationClassifier(C=options.variance, tuning=None, **{"tol": _TOL} | common)
         scale = CrossValidation(options.folds or _FEW_FOLDS, search="scale", time_limit=options.time_limit)
         by_level = None if taxonomy is None else _tuning(options, X.shape[0], n_classes)
         return RecursiveRegularizationClassifier(tuning=by_level or scale, **{"tol": _TOL} | common)

@@ -12,6 +12,7 @@ from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, linear_expert
 from taxolearn.estimators.pooling.experts import FREQUENCIES
+from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.kernels import Linear, PerBlock, Product, Sum
 from taxolearn.kernels.leaf import Leaf
@@ -22,6 +23,7 @@ _VARIANCE = "the larger, the more closely the answers follow the training rows"
 _RELATIVE = "how much answers of nodes may differ from those of their parents"
 _INTERCEPT = "the larger, the more freely the frequencies of the classes are learned"
 _SMOOTHING = "added to every count of a feature in a class; the larger, the less rare features say"
+_OFFSET = "added to the predictors of all labels: the larger, the more probable they are"
 _OF_COSINES = "what cosines are divided by; the smaller, the more a small difference in likeness counts"
 _GROUPS = 12  # of nodes whose variances are listed
 _OF_KERNELS = {
@@ -99,7 +101,7 @@ def cross_validated_log_loss(classifier: Any) -> float | None:
 def explained_by(classifier: Any) -> tuple[bool, str]:
     """Whether features can be shown for answers, and a sentence that says of which model, if it is not the whole."""
     if not isinstance(classifier, PoolClassifier):
-        kinds = (NaiveBayesClassifier, CentroidClassifier, TopDownClassifier)
+        kinds = (NaiveBayesClassifier, CentroidClassifier, TopDownClassifier, RecursiveRegularizationClassifier)
         return isinstance(classifier, kinds) or hasattr(classifier, "coef_"), ""
     name = linear_expert(classifier)
     if not classifier.experts_:
@@ -178,6 +180,11 @@ def _kind(classifier: Any) -> str | None:
     if isinstance(classifier, CentroidClassifier):
         return "a nearest centre: it compares the row with the mean of each class"
     tree = "" if getattr(classifier, "taxonomy_", None) is None else " along the tree"
+    if isinstance(classifier, RecursiveRegularizationClassifier):
+        way = "each label against the rest" if classifier.is_multilabel_ else "each class against the rest"
+        lean = ", where the weights of a node lean on those of its parent" if tree else ""
+        kind = "logistic regression" if classifier.loss == "logistic" else "a linear model"
+        return f"{kind}, {way}{tree}{lean}"
     if isinstance(classifier, TopDownClassifier):
         way = "one decision at every inner node of the tree, from the top down" if tree else "one decision"
         return f"logistic regression, {way}"
@@ -214,6 +221,8 @@ def _settings(classifier: Any) -> list[Setting]:
             ),
             Setting("variance of the intercepts", f"{values.intercept_variance:.3g}", _INTERCEPT),
         ]
+    if isinstance(classifier, RecursiveRegularizationClassifier):
+        return _of_recursive(classifier)
     if isinstance(classifier, KernelLogisticClassifier):
         parameters = classifier.hyperparameters_
         return [
@@ -226,6 +235,24 @@ def _settings(classifier: Any) -> list[Setting]:
             Setting("temperature", f"{parameters.temperature:.3g}", _sureness(parameters.temperature)),
         ]
     return []
+
+
+def _of_recursive(classifier: RecursiveRegularizationClassifier) -> list[Setting]:
+    """Variances, and what makes probabilities of predictors."""
+    learned, parameters = classifier.C_, classifier.hyperparameters_
+    values = learned if isinstance(learned, dict) else {"": learned}
+    temperature = parameters.temperature
+    settings = [
+        *(
+            Setting(f"C of {group}" if group else "C", f"{value:.3g}", _VARIANCE)
+            for group, value in list(values.items())[:_GROUPS]
+        ),
+        Setting("variance of the intercepts", f"{parameters.intercept_variance:.3g}", _INTERCEPT),
+        Setting("temperature", f"{temperature:.3g}", _sureness(temperature)),
+    ]
+    if classifier.is_multilabel_:
+        settings.append(Setting("offset", f"{classifier.offset_:.3g}", _OFFSET))
+    return settings
 
 
 def _of_kernel(kernel: Any) -> list[Setting]:

@@ -10,6 +10,7 @@ from taxolearn.targets.label_sets import (
     set_targets,
 )
 from taxolearn.targets.one_label import (
+    FOR_SEVERAL,
     AllowedSets,
     PartialLabels,
     Targets,
@@ -22,6 +23,7 @@ from taxolearn.targets.one_label import (
 )
 
 __all__ = [
+    "FOR_SEVERAL",
     "AllowedSets",
     "LabelForm",
     "LabelSets",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from taxolearn.targets.label_sets import LabelSets
 
 __all__ = [
+    "FOR_SEVERAL",
     "AllowedSets",
     "PartialLabels",
     "Targets",
@@ -40,7 +41,7 @@ _SETS = (set, frozenset, list, tuple, np.ndarray)  # the last is what tables mak
 _UNLABELLED = "None, NaN or pandas.NA stands for an unlabelled row"
 _BATCH = 2**22  # allowed classes whose probabilities are looked at together
 _SUM_TOLERANCE = 1e-6  # on the sums of probabilities
-_SEVERAL = "RecursiveRegularizationClassifier is for rows that have any number of labels"
+FOR_SEVERAL = "RecursiveRegularizationClassifier is for rows that have any number of labels"
 
 
 class PartialLabels(BaseEstimator):
@@ -237,7 +238,7 @@ def read_targets(y: Any, taxonomy: Taxonomy | None, inner: str) -> Targets | Non
     if hasattr(y, "tocsr"):
         raise TypeError(
             f"y is a sparse matrix of shape {tuple(y.shape)}, expected labels, or a dense array of probabilities. "
-            f"{_SEVERAL}"
+            f"{FOR_SEVERAL}"
         )
     if shape is not None and len(shape) == 2 and shape[1] > 1:
         return _read_probabilities(y, taxonomy)
@@ -375,7 +376,7 @@ def _warn_of_ancestors(members: list[tuple[Any, ...]], node_of: Mapping[Any, int
     if row_of_pair >= 0:
         warnings.warn(
             f"y: every row names all nodes above its labels, such as row {row_of_pair}, {members[row_of_pair]}. A list "
-            f"means here that one of its labels is right, nobody knows which. {_SEVERAL}",
+            f"means here that one of its labels is right, nobody knows which. {FOR_SEVERAL}",
             UserWarning,
             stacklevel=4,
         )
@@ -388,7 +389,7 @@ def _members(entry: Any, row: int) -> tuple[Any, ...]:
     if not isinstance(entry, _SETS):
         return (_plain(entry, row),)
     if len(entry) == 0:
-        raise ValueError(f"y: row {row} is an empty set, which allows no class; {_UNLABELLED}. {_SEVERAL}")
+        raise ValueError(f"y: row {row} is an empty set, which allows no class; {_UNLABELLED}. {FOR_SEVERAL}")
     if any(map(_is_missing, entry)):
         raise ValueError(f"y: row {row} is {entry!r}, a set with a missing member; {_UNLABELLED}, instead of the set")
     return tuple(dict.fromkeys(_plain(member, row, entry) for member in entry))
@@ -501,7 +502,7 @@ def _check_probabilities(values: Floats) -> None:
         if ((values == 0) | (values == 1)).all():
             raise ValueError(
                 f"y has shape {values.shape} and holds 0 and 1 only, but {sums[row]:g} ones in row {row}: this looks "
-                f"like several labels per row, of which a classifier of one class cannot learn. {_SEVERAL}"
+                f"like several labels per row, of which a classifier of one class cannot learn. {FOR_SEVERAL}"
             )
         raise ValueError(f"{what}, but row {row} sums to {sums[row]:.6g}, expected 1; divide each row by its sum")
     off = np.flatnonzero(sums != 1.0)
