@@ -202,7 +202,7 @@ def test_the_page_of_uncertain_labels_runs(capsys):
 
 def test_the_page_of_several_labels_runs(capsys):
     assert run_page("several-labels.md") == 7
-    first, classes, found, sizes, top, single = capsys.readouterr().out.splitlines()
+    first, classes, found, sizes, top, single, machine, _ = capsys.readouterr().out.splitlines()
     assert all(isinstance(labels, tuple) for labels in ast.literal_eval(first))
     assert ast.literal_eval(classes) == ["art", "pet", "pet/cat", "pet/dog", "place", "place/beach", "place/town"]
     assert found.endswith("converged")
@@ -210,6 +210,7 @@ def test_the_page_of_several_labels_runs(capsys):
     assert counts["f1"] > counts["hamming"]
     assert all(len(labels) == 2 for labels in ast.literal_eval(top))
     assert single == "True True"
+    assert machine.endswith("True")
 
 
 def test_the_page_of_blocks_runs(capsys):
