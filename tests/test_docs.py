@@ -213,6 +213,7 @@ def test_the_page_of_several_labels_runs(capsys):
     assert counts["f1"] > counts["hamming"]
     assert all(len(labels) == 2 for labels in ast.literal_eval(top))
     assert single == "True True"
+    assert machine.endswith("True")
 
 
 def test_the_page_of_blocks_runs(capsys):

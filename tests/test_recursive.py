@@ -87,11 +87,11 @@ def test_flat_is_logistic_regression_of_each_label(kind):
 
 
 def least_objective(X, y, taxonomy, variance):
-    """By minimization over weights of all nodes: those of a label that is an inner node are of a leaf below it."""
+    """By minimization over weights of all nodes, the root's too: those of an inner label are of a leaf below it."""
     nodes = list(taxonomy.names[1:])
     path = {node: taxonomy.path(node) for node in nodes}
     owners = [node for node in nodes if taxonomy.children(node)]
-    functions = nodes + [(node, "own") for node in owners]
+    functions = [*nodes, *((node, "own") for node in owners), "root"]
     place = {name: k for k, name in enumerate(functions)}
     sums = np.zeros((len(nodes), len(functions)))
     for k, node in enumerate(nodes):
@@ -99,6 +99,7 @@ def least_objective(X, y, taxonomy, variance):
             sums[k, place[above]] = 1
         if node in owners:
             sums[k, place[(node, "own")]] = 1
+        sums[k, place["root"]] = 1
     has = np.array([[any(node in path[label] for label in row) for node in nodes] for row in y])
     sign = np.where(has, 1.0, -1.0)
 
@@ -136,7 +137,11 @@ def test_one_label_is_kernel_logistic_regression_with_independent_losses():
     y = np.array(LEAVES)[Y.argmax(axis=1)]
     model = RecursiveRegularizationClassifier(TREE, C=0.8, tuning=None).fit(X, y)
     other = KernelLogisticClassifier(
-        taxonomy=TREE, loss="independent", coupling=Tree("shared", variances=0.8), kernel=Linear(1.0), tuning=None
+        taxonomy=TREE,
+        loss="independent",
+        coupling=Tree("shared", variances=0.8, root_variance="shared"),
+        kernel=Linear(1.0),
+        tuning=None,
     ).fit(X, y)
     assert not model.is_multilabel_
     np.testing.assert_array_equal(model.predict(X), other.predict(X))
@@ -145,6 +150,31 @@ def test_one_label_is_kernel_logistic_regression_with_independent_losses():
     np.testing.assert_array_equal(model.decide(X, "taxo"), other.decide(X, "taxo"))
     assert model.score(X, y) == other.score(X, y)
     assert model.explain(X[:3]) == other.explain(X[:3])
+
+
+@pytest.mark.parametrize("tying", ["shared", "level"])
+def test_the_root_has_a_variance_with_the_others_or_of_its_own(tying):
+    X, Y = make_rows()
+    y = np.array(LEAVES)[Y.argmax(axis=1)]
+    C = 0.8 if tying == "shared" else [0.8, 0.3, 1.5, 0.6]
+    model = RecursiveRegularizationClassifier(TREE, C=C, tying=tying, tuning=None, tol=1e-9).fit(X, y)
+    variances, root = (0.8, 0.8) if tying == "shared" else (C[:-1], C[-1])
+    other = KernelLogisticClassifier(
+        Linear(1.0),
+        taxonomy=TREE,
+        loss="independent",
+        coupling=Tree(tying, variances=variances, root_variance=root),
+        tuning=None,
+        tol=1e-9,
+    ).fit(X, y)
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-4)
+    found = model.C_ if tying == "shared" else list(model.C_.values())
+    np.testing.assert_allclose(found, C)
+    np.testing.assert_allclose(model.refit(X, y).coef_, other.coef_, atol=1e-4)
+    for wrong, message in (("level", "needs one variance for all nodes"), ("shared", "root_variance is 'all'")):
+        coupling = Tree(wrong, root_variance="shared" if wrong == "level" else "all")
+        with pytest.raises(ValueError, match=message):
+            KernelLogisticClassifier(taxonomy=TREE, loss="independent", coupling=coupling, tuning=None).fit(X, y)
 
 
 def test_an_integer_weight_is_a_repetition():
@@ -498,7 +528,7 @@ def test_a_warm_start_takes_fewer_products():
     [
         ({"loss": "huber"}, "loss is 'huber', expected one of 'logistic'"),
         ({"C": 0.0}, "C must be finite and above 0"),
-        ({"C": [1.0, 2.0, 3.0, 4.0, 5.0], "taxonomy": TREE, "tying": "level"}, r"variances has shape \(5,\)"),
+        ({"C": [1.0, 2.0, 3.0, 4.0, 5.0], "taxonomy": TREE, "tying": "level"}, r"C has shape \(5,\), expected \(4,\)"),
         ({"tying": "all"}, "tying is 'all'"),
         ({"tol": -1.0}, "tol must be"),
         ({"tuning": "grid"}, "tuning is 'grid'"),

@@ -491,7 +491,7 @@ def _as_arguments(model: KernelLogisticClassifier, table: Hyperparameters) -> di
 def _variances(coupling: Any, table: Hyperparameters) -> dict[str, Any]:
     """The arguments by which a tree, or independent classes, have these variances; that of the root comes last."""
     values = np.array(list(table.variances.values()))
-    if getattr(coupling, "root_variance", None) is not None:
+    if getattr(coupling, "root_variance", None) not in (None, "shared"):
         return {"variances": values[:-1], "root_variance": float(values[-1])}
     return {"variances": values} if len(values) > 0 else {}
 

@@ -72,7 +72,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         ``hyperparameters_`` of another model.
     tying : {"shared", "level", "subtree", "node"}, default="level"
         Which nodes of the tree share a variance: all, as in the paper, those of the same depth, those below the same
-        child of the root, or none.
+        child of the root, or none. Except under "shared", the root has one of its own.
     intercept_variance : float, default=1.0
         Prior variance of the intercepts ``b_n``; 0 leaves them out. With hinge losses intercepts lean on those of the
         parents as weights do, and their variance is this times that of the weights: they are the weights of one more
@@ -128,8 +128,8 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         Intercepts.
     C_ : float or dict
         Learned or given; where the tree has several groups of nodes, by their names. Inner nodes that are labels have
-        a leaf of their own one level below. With hinge losses the root has weights too, with a variance of its own
-        unless all nodes share one. For ``Blocks`` in place of each variance those of the blocks, by their names.
+        a leaf of their own one level below. The root has weights too, with a variance of its own, unless all nodes
+        share one. For ``Blocks`` in place of each variance those of the blocks, by their names.
     offset_ : float
         Learned or given; 0 for one label per row.
     thresholds_ : ndarray of shape (n_classes,) or None

@@ -12,13 +12,14 @@ import numpy.typing as npt
 from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, check_arguments, fit_targets, unconverged
 from taxolearn.estimators.recursive_hinge import HingeProblem, fit_hinge_problem
-from taxolearn.estimators.recursive_variances import as_graph, as_recursive_tuning
+from taxolearn.estimators.recursive_variances import as_graph, as_recursive_tuning, as_variances, tied_with_root
 from taxolearn.fitting.fit import FitResult
 from taxolearn.fitting.functions import LinearFunctions
 from taxolearn.fitting.node_functions import NodeFunctions, functions_of
 from taxolearn.fitting.recursive import RecursiveFit, RecursiveResult
 from taxolearn.kernels import Linear
 from taxolearn.targets import Targets
+from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.search import LearningResult
 from taxolearn.validation import check_number
@@ -52,12 +53,7 @@ class Fitted:
 
 def _fit_logistic(model: RecursiveRegularizationClassifier, X: Any, targets: Targets, sample_weight: Any) -> Fitted:
     """By the joint solver: a kernel logistic regression with independent losses under a tree coupling."""
-    kernel, variances = _kernel_and_variances(model.C, targets.taxonomy is not None)
-    coupling: Any = Independent()
-    if targets.taxonomy is not None:
-        coupling = Tree(model.tying, variances=variances)
-    elif model.taxonomy is not None:
-        coupling = as_graph(model.taxonomy)
+    kernel, coupling = _kernel_and_coupling(model, targets.taxonomy)
     last = getattr(model, "_joint", None) if model.warm_start else None
     joint = KernelLogisticClassifier() if last is None else last
     joint.set_params(
@@ -89,18 +85,26 @@ def _fit_logistic(model: RecursiveRegularizationClassifier, X: Any, targets: Tar
     )
 
 
-def _kernel_and_variances(C: Any, has_tree: bool) -> tuple[Any, Any]:
-    """What the argument ``C`` means: the kernel, and variances of the groups of nodes relative to it."""
+def _kernel_and_coupling(model: RecursiveRegularizationClassifier, taxonomy: Taxonomy | None) -> tuple[Any, Any]:
+    """What the arguments ``C`` and ``tying`` mean for the joint solver."""
+    C, names = model.C, [] if taxonomy is None else tied_with_root(taxonomy, model.tying)[1]
+    kernel: Any = "linear"
+    variances = np.ones(max(1, len(names)))
     if isinstance(C, Hyperparameters):
-        return C.kernel, list(C.variances.values()) or None
-    if isinstance(C, Mapping):
+        kernel = C.kernel
+        variances = np.array(list(C.variances.values()) or [1.0])
+    elif isinstance(C, Mapping):
         own = {name: check_number(f"C[{name!r}]", value, least=0, strict=True) for name, value in C.items()}
-        return {name: Linear(value) for name, value in own.items()}, None
-    if C is None:
-        return "linear", None
-    if has_tree:
-        return Linear(1.0), C if np.ndim(C) > 0 else check_number("C", C, least=0, strict=True)
-    return Linear(check_number("C", C, least=0, strict=True)), None
+        kernel = {name: Linear(value) for name, value in own.items()}
+    elif C is not None and taxonomy is not None:
+        kernel, variances = Linear(1.0), as_variances(C, names, has_tree=True)
+    elif C is not None:
+        kernel = Linear(check_number("C", C, least=0, strict=True))
+    if taxonomy is None:
+        return kernel, Independent() if model.taxonomy is None else as_graph(model.taxonomy)
+    if len(names) == 1:
+        return kernel, Tree(model.tying, variances=variances[0], root_variance="shared")
+    return kernel, Tree(model.tying, variances=variances[:-1], root_variance=float(variances[-1]))
 
 
 def _fit_hinge(model: RecursiveRegularizationClassifier, X: Any, targets: Targets, sample_weight: Any) -> Fitted:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from taxolearn.estimators.label_calibration import fit_class_temperature, fit_label_calibration, label_log_loss
-from taxolearn.estimators.recursive_variances import tied_with_root
+from taxolearn.estimators.recursive_variances import as_variances, tied_with_root
 from taxolearn.fitting.recursive import RecursiveFit, fit_recursive
 from taxolearn.progress import ProgressCallback, fit_progress, learning_progress
 from taxolearn.targets import LabelSets, Targets, class_weights, row_weights
@@ -96,19 +96,9 @@ class HingeProblem:
 
     def variances(self, C: Any) -> Floats:
         """Logarithms of the variances of all groups that the estimator's argument means."""
-        count = len(self.names)
         if C is None:
-            return np.full(count, -np.log(_mean_square(self.X)))
-        shown = ", ".join(self.names[:5]) + (", ..." if count > 5 else "")
-        if np.ndim(C) == 0:
-            return np.full(count, np.log(check_number("C", C, least=0, strict=True)))
-        values = np.asarray(C, dtype=np.float64)
-        if values.shape != (count,):
-            groups = f"({count},) for: {shown}" if self.groups is not None else "a number without a taxonomy"
-            raise ValueError(f"C has shape {values.shape}, expected {groups}")
-        if not (np.isfinite(values).all() and (values > 0).all()):
-            raise ValueError(f"C must be finite and above 0, got {values.tolist()[:5]} for: {shown}")
-        return np.log(values)
+            return np.full(len(self.names), -np.log(_mean_square(self.X)))
+        return np.log(as_variances(C, self.names, has_tree=self.groups is not None))
 
     def fit(
         self,

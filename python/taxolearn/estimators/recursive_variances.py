@@ -11,6 +11,7 @@ from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning
 from taxolearn.tuning.hyperparameters import Hyperparameters
+from taxolearn.validation import check_number
 
 __all__ = ["as_graph", "as_recursive_tuning", "structure_of", "tied_with_root", "variances_by_group"]
 
@@ -40,6 +41,20 @@ def tied_with_root(taxonomy: Taxonomy, tying: str) -> tuple[npt.NDArray[np.int64
         return groups, names
     groups[0] = len(names)
     return groups, [*names, "root" if "root" not in names else "root of all"]
+
+
+def as_variances(C: Any, names: list[str], *, has_tree: bool) -> npt.NDArray[np.float64]:
+    """Variances of the groups with these names that the argument ``C`` means, a number or one for each."""
+    if np.ndim(C) == 0:
+        return np.full(len(names), check_number("C", C, least=0, strict=True))
+    values = np.asarray(C, dtype=np.float64)
+    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    if values.shape != (len(names),):
+        expected = f"({len(names)},) for: {shown}" if has_tree else "a number without a taxonomy"
+        raise ValueError(f"C has shape {values.shape}, expected {expected}")
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError(f"C must be finite and above 0, got {values.tolist()[:5]} for: {shown}")
+    return values
 
 
 def as_recursive_tuning(model: Any) -> CrossValidation | None:
