@@ -1,33 +1,16 @@
 #include "taxolearn/recursive/predict.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <numeric>
 #include <vector>
 
+#include "row_entries.hpp"
 #include "taxolearn/base/check.hpp"
 
 namespace taxolearn {
 namespace {
 
 constexpr Index rows_per_block = 64;
-
-template <class V, class I, class Take>
-void for_entries(const SparseView<V, I>& X, Index i, const Take& take) {
-  for (I k = X.offsets[i]; k < X.offsets[i + 1]; ++k) {
-    take(static_cast<Index>(X.columns[k]), static_cast<double>(X.values[k]));
-  }
-}
-
-template <class V, class Take>
-void for_entries(const DenseView<V>& X, Index i, const Take& take) {
-  for (Index k = 0; k < X.cols; ++k) take(k, static_cast<double>(X.row(i)[k]));
-}
-
-template <class Take>
-void for_entries(const BlockedView&, Index, const Take&) {
-  assert(false && "one matrix expected");
-}
 
 Index classes_of(const NodeWeights& weights) {
   return weights.taxonomy == nullptr ? weights.by_feature.cols : weights.taxonomy->classes();
@@ -38,15 +21,9 @@ Index classes_of(const NodeWeights& weights) {
 void score_row(const InputView& X, Index i, const NodeWeights& weights, double* scores) {
   const SparseView<double, std::int64_t>& W = weights.by_feature;
   std::copy_n(weights.intercepts, W.cols, scores);
-  std::visit(
-      [&](const auto& x) {
-        for_entries(x, i, [&](Index feature, double value) {
-          for (std::int64_t k = W.offsets[feature]; k < W.offsets[feature + 1]; ++k) {
-            scores[W.columns[k]] += value * W.values[k];
-          }
-        });
-      },
-      X);
+  for_entries(X, i, [&](Index feature, double value) {
+    for (std::int64_t k = W.offsets[feature]; k < W.offsets[feature + 1]; ++k) scores[W.columns[k]] += value * W.values[k];
+  });
   if (weights.taxonomy == nullptr) return;
   for (Index node = 1; node < W.cols; ++node) scores[node] += scores[weights.taxonomy->parent(node)];
 }

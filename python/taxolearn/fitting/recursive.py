@@ -12,12 +12,40 @@ from taxolearn import _core
 from taxolearn.progress import ProgressCallback
 from taxolearn.validation import check_choice
 
-__all__ = ["RecursiveFit", "fit_recursive"]
+__all__ = ["NodePrecision", "RecursiveFit", "fit_recursive"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 _LOSSES = tuple(_core.Hinge.__members__)
 _METHODS = tuple(_core.RecursiveMethod.__members__)
+
+
+@dataclass(frozen=True, eq=False)
+class NodePrecision:
+    """The prior precision Q of functions on the nodes of a graph, and which of these are the classes.
+
+    Attributes
+    ----------
+    matrix : sparse array of shape (n_nodes, n_nodes)
+        Symmetric and positive definite: a Laplacian with a ridge, say. Two nodes with an element other than zero are
+        neighbours.
+    nodes : array of int of shape (n_classes,)
+        The node of every class. Other nodes have no data, and are summed out.
+    """
+
+    matrix: Any
+    nodes: npt.ArrayLike
+
+    def to_core(self) -> tuple[Integers, npt.NDArray[np.int32], Floats, npt.NDArray[np.int32]]:
+        """Offsets, columns and values row by row, and the nodes."""
+        matrix = sp.csr_array(self.matrix)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"graph: the matrix has shape {matrix.shape}, expected a square one")
+        matrix.sum_duplicates()
+        nodes = np.asarray(self.nodes)
+        if nodes.ndim != 1 or not np.issubdtype(nodes.dtype, np.integer):
+            raise ValueError(f"graph: nodes has shape {nodes.shape} and type {nodes.dtype}, expected integers in a row")
+        return (*_as_columns(matrix), np.ascontiguousarray(nodes, dtype=np.int32))
 
 
 @dataclass(frozen=True)
@@ -27,7 +55,8 @@ class RecursiveFit:
     Attributes
     ----------
     weights : csr_array of shape (n_nodes, n_features)
-        What each node adds to the weights of its parent, ``w_n - w_parent(n)``; without a tree, nodes are classes.
+        What each node adds to the weights of its parent, ``w_n - w_parent(n)``; without a tree, nodes are classes, and
+        these are their weights.
     intercepts : ndarray of shape (n_nodes,)
         The same for the intercepts.
     parents : ndarray of shape (n_nodes,) or None
@@ -76,6 +105,7 @@ def fit_recursive(
     n_classes: int,
     *,
     parents: npt.ArrayLike | None = None,
+    graph: NodePrecision | None = None,
     variances: Sequence[float] | Floats | None = None,
     loss: str = "hinge",
     C: float = 1.0,
@@ -93,8 +123,8 @@ def fit_recursive(
 ) -> RecursiveFit:
     """Minimize ``sum_n |w_n - w_parent(n)|^2 / (2 v_n) + sum_il C_il loss(y_il w_l . x_i)`` over all nodes n.
 
-    Leaf l is a label of row i (``y_il = 1``) or not (``y_il = -1``). Without a tree every class stands alone, as in
-    liblinear.
+    Leaf l is a label of row i (``y_il = 1``) or not (``y_il = -1``). On a graph the first term is
+    ``1/2 sum_nm Q_nm w_n . w_m``. Without a tree or a graph every class stands alone, as in liblinear.
 
     Parameters
     ----------
@@ -106,8 +136,10 @@ def fit_recursive(
         Number of classes.
     parents : array of int, optional
         ``Taxonomy.parents``; classes are its leaves. By default there is no tree.
+    graph : NodePrecision, optional
+        A graph instead of a tree.
     variances : sequence of float, optional
-        v_n of each node, by default 1.
+        v_n of each node, by default 1. A graph has none.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y u)``, or its square.
     C : float, default=1.0
@@ -120,7 +152,8 @@ def fit_recursive(
     positive_weights, negative_weights : sequence of float, optional
         Weights of each class for rows with this label, and for rows without.
     method : {"joint", "alternating"}, default="joint"
-        Ascent of the dual of the whole problem, or the paper's alternation between leaves and inner nodes.
+        Ascent of the dual of the whole problem, or the paper's alternation between nodes of different colours: odd and
+        even levels of a tree.
     tol : float, default=1e-3
         Largest relative duality gap of the whole problem.
     max_iter : int, default=1000
@@ -135,6 +168,8 @@ def fit_recursive(
         Called after every sweep.
     """
     n, d = X.shape
+    if parents is not None and graph is not None:
+        raise ValueError("parents and graph are both given, expected at most one of them")
     tree = None if parents is None else np.asarray(parents, dtype=np.int64)
     result = _core.fit_recursive(
         X=X,
@@ -142,6 +177,7 @@ def fit_recursive(
         labels=np.ascontiguousarray(labels, dtype=np.int32),
         n_classes=n_classes,
         parents=_as_list(tree),
+        graph=None if graph is None else graph.to_core(),
         variances=_as_floats(variances),
         loss=_core.Hinge[check_choice("loss", loss, _LOSSES)],
         C=C,
@@ -185,6 +221,6 @@ def _as_floats(values: Sequence[float] | Floats | None) -> list[float]:
     return [] if values is None else [float(value) for value in values]
 
 
-def _as_columns(duals: sp.csr_array) -> tuple[Integers, npt.NDArray[np.int32], Floats]:
-    rows = duals.sorted_indices()
+def _as_columns(matrix: sp.csr_array) -> tuple[Integers, npt.NDArray[np.int32], Floats]:
+    rows = matrix.sorted_indices()
     return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.float64)
