@@ -69,8 +69,8 @@ std::unique_ptr<Taxonomy> taxonomy_of(const std::optional<std::vector<Index>>& p
 
 RecursiveResult fit_problem(const py::object& X, const py::array& label_offsets, const py::array& labels,
                             Index n_classes, const std::optional<std::vector<Index>>& parents,
-                            const std::optional<py::tuple>& graph, std::vector<double> variances, Hinge loss, double C, double bias,
-                            const py::object& sample_weight, std::vector<double> positive_weights,
+                            const std::optional<py::tuple>& graph, std::vector<double> variances, Hinge loss, double C,
+                            double bias, const py::object& sample_weight, std::vector<double> positive_weights,
                             std::vector<double> negative_weights, const RecursiveSettings& settings,
                             const std::optional<py::tuple>& start, int n_threads, const py::object& progress) {
   const Input input = as_input(X);
@@ -186,11 +186,11 @@ void bind_recursive(py::module_& module) {
           "Hands over offsets, rows and values of the dual variables, class after class.");
   module.def("fit_recursive", &fit_problem, "Fits and certifies.", py::kw_only(), py::arg("X"),
              py::arg("label_offsets"), py::arg("labels"), py::arg("n_classes"), py::arg("parents") = py::none(),
-             py::arg("graph") = py::none(), py::arg("variances") = std::vector<double>(), py::arg("loss") = Hinge::hinge, py::arg("C") = 1.0,
-             py::arg("bias") = 1.0, py::arg("sample_weight") = py::none(),
-             py::arg("positive_weights") = std::vector<double>(), py::arg("negative_weights") = std::vector<double>(),
-             py::arg("settings") = RecursiveSettings{}, py::arg("start") = py::none(), py::arg("n_threads") = 1,
-             py::arg("progress") = py::none());
+             py::arg("graph") = py::none(), py::arg("variances") = std::vector<double>(),
+             py::arg("loss") = Hinge::hinge, py::arg("C") = 1.0, py::arg("bias") = 1.0,
+             py::arg("sample_weight") = py::none(), py::arg("positive_weights") = std::vector<double>(),
+             py::arg("negative_weights") = std::vector<double>(), py::arg("settings") = RecursiveSettings{},
+             py::arg("start") = py::none(), py::arg("n_threads") = 1, py::arg("progress") = py::none());
   py::class_<HeldWeights>(module, "NodeWeights", py::module_local(),
                           "Weights w_n - w_parent(n), by feature and node, and intercepts in the same way.")
       .def(py::init([](const py::object& weights, py::array_t<double> intercepts,

@@ -52,8 +52,8 @@ LaneResult visit(const ClassBlocks& blocks, const ClassBlock& block, const std::
   return result;
 }
 
-template LaneResult visit<float>(const ClassBlocks&, const ClassBlock&, const std::vector<double>&,
-                                 const LaneSettings&, BlockState&, VisitWorkspace<float>&, const Execution&);
+template LaneResult visit<float>(const ClassBlocks&, const ClassBlock&, const std::vector<double>&, const LaneSettings&,
+                                 BlockState&, VisitWorkspace<float>&, const Execution&);
 template LaneResult visit<double>(const ClassBlocks&, const ClassBlock&, const std::vector<double>&,
                                   const LaneSettings&, BlockState&, VisitWorkspace<double>&, const Execution&);
 

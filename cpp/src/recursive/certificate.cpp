@@ -66,7 +66,8 @@ Certificate certify(const ClassBlocks& blocks, const std::vector<SparseColumn>& 
   add_duals(blocks, duals, *out.parts, execution);
   double penalty = 0.0;
   for (Index f = 0; f < out.parts->features(); ++f) {
-    out.parts->for_parts(f, [&](std::int32_t k, double value) { penalty += value * value / (2.0 * factor.variance(k)); });
+    out.parts->for_parts(f,
+                         [&](std::int32_t k, double value) { penalty += value * value / (2.0 * factor.variance(k)); });
   }
   const PairTerms sum =
       parallel_sum<PairTerms>(Blocks(blocks.rows(), rows_per_block), execution, [&](Index first, Index length) {

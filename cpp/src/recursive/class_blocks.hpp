@@ -51,7 +51,7 @@ class ClassBlocks {
   ClassFactor factor_;
   std::vector<double> variances_, costs_, squared_norms_;
   std::vector<std::vector<std::int32_t>> labels_;  // by row
-  std::vector<std::int64_t> class_offsets_;  // rows by class
+  std::vector<std::int64_t> class_offsets_;        // rows by class
   std::vector<std::int32_t> class_rows_;
 };
 

@@ -61,6 +61,32 @@ void FeatureRows<T>::product(Index i, T* z) const {
 }
 
 template <class T>
+void FeatureRows<T>::product_at(Index i, const std::vector<std::int32_t>& parts, T* z) const {
+  const std::size_t count = parts.size();
+  const std::int32_t* const part = parts.data();
+  std::fill(z, z + count, T(0));
+  const auto add = [&](Index feature, double value) {
+    const T factor = static_cast<T>(value);
+    const Row* const row = width_ > 0 ? nullptr : &rows_[static_cast<std::size_t>(feature)];
+    if (row == nullptr || row->is_dense) {
+      const T* const values = row == nullptr ? all_.data() + feature * width_ : row->values.data();
+#pragma omp simd
+      for (std::size_t e = 0; e < count; ++e) z[e] += factor * values[part[e]];
+      return;
+    }
+    auto at = row->parts.begin();
+    for (std::size_t e = 0; e < count && at != row->parts.end(); ++e) {
+      at = std::lower_bound(at, row->parts.end(), part[e]);
+      if (at != row->parts.end() && *at == part[e]) {
+        z[e] += factor * row->values[static_cast<std::size_t>(at - row->parts.begin())];
+      }
+    }
+  };
+  for_entries(X_, i, add);
+  if (bias_ != 0.0) add(features() - 1, bias_);
+}
+
+template <class T>
 void FeatureRows<T>::insert(const PartSteps& change, double value, std::size_t missing, Row& row) const {
   const std::size_t before = row.values.size(), after = before + missing;
   if (static_cast<Index>(after) * dense_from > parts_) {
@@ -117,28 +143,47 @@ void FeatureRows<T>::add_row(const PartSteps& change, double value, Row& row) co
 }
 
 template <class T>
-void FeatureRows<T>::add_outer(const PartSteps& change, Index threads, Index own) {
-  thread_local std::vector<T> steps;
-  steps.assign(change.steps.begin(), change.steps.end());
-  const std::size_t count = steps.size();
-  const std::int32_t* const parts = change.parts.data();
-  const auto add = [&](Index feature, double value) {
-    if (threads > 1 && feature % threads != own) return;
-    if (width_ == 0) return add_row(change, value, rows_[static_cast<std::size_t>(feature)]);
-    T* const row = all_.data() + feature * width_;
-    for (std::size_t s = 0; s < count; ++s) row[parts[s]] += static_cast<T>(value) * steps[s];
-  };
-  for_entries(X_, change.row, add);
-  if (bias_ != 0.0) add(features() - 1, bias_);
+template <int W>
+void FeatureRows<T>::add_chunk(Index i, Index first, const T* steps) {
+  using Lanes = Eigen::Array<T, W, 1>;
+  using Map = Eigen::Map<Lanes, Eigen::Aligned32>;
+  T* const to = all_.data() + first;
+  const Lanes own = Eigen::Map<const Lanes, Eigen::Aligned32>(steps + first);
+  if ((own == T(0)).all()) return;
+  for_entries(X_, i, [&](Index f, double value) { Map(to + f * width_) += static_cast<T>(value) * own; });
+  if (bias_ != 0.0) Map(to + (features() - 1) * width_) += static_cast<T>(bias_) * own;
+}
+
+template <class T>
+void FeatureRows<T>::add_outer(const PartSteps& change) {
+  thread_local Buffer<T> steps;
+  steps.assign(static_cast<std::size_t>(width_), T(0));
+  for (std::size_t s = 0; s < change.parts.size(); ++s) {
+    steps[static_cast<std::size_t>(change.parts[s])] = static_cast<T>(change.steps[s]);
+  }
+  Index at = 0;
+  for (; at + 2 * chunk <= width_; at += 2 * chunk) add_chunk<2 * chunk>(change.row, at, steps.data());
+  for (; at < width_; at += chunk) add_chunk<chunk>(change.row, at, steps.data());
 }
 
 template <class T>
 void FeatureRows<T>::add(const std::vector<PartSteps>& changes, const Execution& execution) {
   // A thread has features of its own, and adds to each in the order of the changes.
-  const Index threads = changes.size() > 1 ? std::max<Index>(execution.threads, 1) : 1;
+  if (width_ > 0) {
+    for (const PartSteps& change : changes) {
+      if (!change.parts.empty()) add_outer(change);
+    }
+    return;
+  }
+  const Index threads = std::max<Index>(execution.threads, 1);
   parallel_for(threads, execution, [&](Index own) {
     for (const PartSteps& change : changes) {
-      if (!change.parts.empty()) add_outer(change, threads, own);
+      const auto add = [&](Index feature, double value) {
+        if (feature % threads == own) add_row(change, value, rows_[static_cast<std::size_t>(feature)]);
+      };
+      if (change.parts.empty()) continue;
+      for_entries(X_, change.row, add);
+      if (bias_ != 0.0) add(features() - 1, bias_);
     }
   });
 }

@@ -29,6 +29,9 @@ class FeatureRows {
   /// z (width, aligned) = D^T x_i.
   void product(Index i, T* z) const;
 
+  /// z[e] = (D^T x_i)[parts[e]], of ascending parts.
+  void product_at(Index i, const std::vector<std::int32_t>& parts, T* z) const;
+
   /// D += sum of x_i steps^T, in their order; the same for any number of threads.
   void add(const std::vector<PartSteps>& changes, const Execution& execution);
 
@@ -61,7 +64,9 @@ class FeatureRows {
 
   template <int W>
   void product_of(Index i, Index first, T* z) const;
-  void add_outer(const PartSteps& change, Index threads, Index own);
+  template <int W>
+  void add_chunk(Index i, Index first, const T* steps);
+  void add_outer(const PartSteps& change);
   void add_to(const Row& row, double value, T* z) const;
   void add_row(const PartSteps& change, double value, Row& row) const;
   void insert(const PartSteps& change, double value, std::size_t missing, Row& row) const;

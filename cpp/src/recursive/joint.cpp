@@ -9,8 +9,6 @@
 // change, which takes inner products of rows. So each row is visited as if it was alone, whatever the number of threads.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -22,15 +20,16 @@
 namespace taxolearn {
 namespace {
 
-double env(const char* n, double d) { const char* v = std::getenv(n); return v ? std::atof(v) : d; }
-constexpr Index wide = 512;          // parts from which on threads share a batch of rows
-constexpr Index rows_of_wide = 32;   // in a batch
-const int most_rounds = (int)env("ROUNDS", 4);       // over the classes of a row
-const double rounds_until = env("UNTIL", 0.1); // of the first largest violation
-const double negligible = env("NEGL", 0.02);  // of the largest violation of a row: dual variables stay zero
-const int active_passes = (int)env("ACTIVE", 20);     // between passes over all rows
-const double idle_share = env("IDLE", 0.3);   // of the mean gap of a row: it is left out until the next pass over all
-const double enough = env("ENOUGH", 0.3);
+constexpr Index wide = 512;           // parts from which on threads share a batch of rows
+constexpr Index rows_of_wide = 32;    // in a batch
+constexpr int most_rounds = 4;        // over the classes of a row
+constexpr double rounds_until = 0.1;  // of the first largest violation
+constexpr double negligible = 0.02;   // of the largest violation of a row: dual variables stay zero
+constexpr Index least_passes = 10;    // over active rows between passes over all
+constexpr Index most_passes = 1000;   // the same, of a problem with few rows, which are all active
+constexpr Index visits_between = 100000;
+constexpr double idle_share = 1.0;  // of the mean gap of a row: it is left out until the next pass over all
+constexpr double enough = 0.3;      // of the gap of the first of these passes
 
 /// A dual variable that may move.
 struct Candidate {
@@ -40,6 +39,12 @@ struct Candidate {
   double alpha = 0.0;
   double score = 0.0;
   double diagonal = 0.0;
+};
+
+/// Which classes of a row a pass looks at.
+enum class Pairs {
+  all,
+  active,  ///< labels, and those with dual variables above zero
 };
 
 /// A row of a batch.
@@ -70,7 +75,7 @@ class RowPasses {
   }
 
   /// Visits the rows in this order; gaps[i] is that of row i when it was visited.
-  PairTerms pass(const std::vector<std::int32_t>& order, std::vector<double>& gaps, double& penalty,
+  PairTerms pass(const std::vector<std::int32_t>& order, Pairs pairs, std::vector<double>& gaps, double& penalty,
                  const Execution& execution) {
     PairTerms out;
     penalty = 0.0;
@@ -81,7 +86,7 @@ class RowPasses {
       if (b % 64 == 0 && interrupted(execution)) break;
       const std::int32_t* const rows = order.data() + batches.first(b);
       const Index count = batches.length(b);
-      parallel_for(count, inside, [&](Index k) { prepare(rows, k); });
+      parallel_for(count, inside, [&](Index k) { prepare(rows, k, pairs); });
       for (Index k = 0; k < count; ++k) {
         const PairTerms own = move(rows[k], k, changes, penalty);
         gaps[static_cast<std::size_t>(rows[k])] = own.gap;
@@ -95,24 +100,28 @@ class RowPasses {
 
  private:
   /// Scores of a row by the weights before the batch, and its products with the rows before it.
-  void prepare(const std::int32_t* rows, Index k) {
-    thread_local Buffer<T> z;
-    thread_local Buffer<double> x;
-    thread_local std::vector<std::int32_t> violators;
-    const InputView& X = blocks_.problem().X;
-    const Index i = rows[k], classes = blocks_.classes();
-    z.resize(static_cast<std::size_t>(parts_.width()));
-    parts_.product(i, z.data());
-    factor_.to_nodes(z.data());
-
-    violators.resize(static_cast<std::size_t>(classes));
-    std::size_t number = 0;
-    for (Index c = 0; c < classes; ++c) {
-      violators[number] = static_cast<std::int32_t>(c);
-      number += z[static_cast<std::size_t>(factor_.place(c))] > T(-1) ? 1 : 0;
-    }
+  void prepare(const std::int32_t* rows, Index k, Pairs pairs) {
     Visit& visit = visits_[static_cast<std::size_t>(k)];
-    visit.candidates.clear();
+    find_candidates(rows[k], pairs, visit.candidates);
+    find_products(rows, k, visit.products);
+  }
+
+  void find_candidates(Index i, Pairs pairs, std::vector<Candidate>& out) {
+    thread_local Buffer<T> z;
+    thread_local std::vector<std::int32_t> violators;
+    const Index classes = blocks_.classes();
+    std::size_t number = 0;
+    if (pairs == Pairs::all) {
+      z.resize(static_cast<std::size_t>(parts_.width()));
+      parts_.product(i, z.data());
+      factor_.to_nodes(z.data());
+      violators.resize(static_cast<std::size_t>(classes));
+      for (Index c = 0; c < classes; ++c) {
+        violators[number] = static_cast<std::int32_t>(c);
+        number += z[static_cast<std::size_t>(factor_.place(c))] > T(-1) ? 1 : 0;
+      }
+    }
+    out.clear();
     const std::vector<std::int32_t>& labels = blocks_.labels(i);
     const SparseColumn& duals = duals_[static_cast<std::size_t>(i)];
     std::size_t violator = 0, label = 0, dual = 0;
@@ -128,23 +137,56 @@ class RowPasses {
       one.is_positive = own == one.c;
       one.cost = blocks_.cost(i, one.c, one.is_positive);
       one.alpha = active == one.c ? duals.values[dual] : 0.0;
-      one.score = static_cast<double>(z[static_cast<std::size_t>(factor_.place(one.c))]);
+      if (pairs == Pairs::all) one.score = static_cast<double>(z[static_cast<std::size_t>(factor_.place(one.c))]);
       one.diagonal = diagonals_[static_cast<std::size_t>(one.c)];
       violator += violator < number && violators[violator] == one.c ? 1 : 0;
       label += one.is_positive ? 1 : 0;
       dual += active == one.c ? 1 : 0;
-      if (one.cost > 0.0) visit.candidates.push_back(one);
+      if (one.cost > 0.0) out.push_back(one);
     }
+    if (pairs == Pairs::active) score(i, out);
+  }
 
+  /// Scores of the candidates alone, by the parts on their paths.
+  void score(Index i, std::vector<Candidate>& candidates) const {
+    thread_local Buffer<T> z;
+    thread_local std::vector<std::int32_t> parts, places;
+    places.resize(static_cast<std::size_t>(factor_.parts()), -1);
+    parts.clear();
+    for (const Candidate& one : candidates) {
+      factor_.for_path(one.c, [&](std::int32_t k, double) {
+        std::int32_t& place = places[static_cast<std::size_t>(k)];
+        if (place < 0) parts.push_back(k);
+        place = 0;
+      });
+    }
+    std::sort(parts.begin(), parts.end());
+    for (std::size_t e = 0; e < parts.size(); ++e)
+      places[static_cast<std::size_t>(parts[e])] = static_cast<std::int32_t>(e);
+    z.resize(parts.size());
+    parts_.product_at(i, parts, z.data());
+    for (Candidate& one : candidates) {
+      factor_.for_path(one.c, [&](std::int32_t k, double r) {
+        one.score += r * static_cast<double>(z[static_cast<std::size_t>(places[static_cast<std::size_t>(k)])]);
+      });
+    }
+    for (const std::int32_t k : parts) places[static_cast<std::size_t>(k)] = -1;
+  }
+
+  /// Inner products of a row with those before it in its batch.
+  void find_products(const std::int32_t* rows, Index k, std::vector<double>& products) {
+    thread_local Buffer<double> x;
+    const InputView& X = blocks_.problem().X;
+    const Index i = rows[k];
     const double bias = blocks_.problem().bias;
-    visit.products.assign(static_cast<std::size_t>(k), bias * bias);
+    products.assign(static_cast<std::size_t>(k), bias * bias);
     if (k == 0) return;
     x.resize(static_cast<std::size_t>(blocks_.features()), 0.0);
     for_entries(X, i, [&](Index feature, double value) { x[static_cast<std::size_t>(feature)] += value; });
     for (Index before = 0; before < k; ++before) {
       double sum = 0.0;
       for_entries(X, rows[before], [&](Index f, double value) { sum += x[static_cast<std::size_t>(f)] * value; });
-      visit.products[static_cast<std::size_t>(before)] += sum;
+      products[static_cast<std::size_t>(before)] += sum;
     }
     for_entries(X, i, [&](Index feature, double) { x[static_cast<std::size_t>(feature)] = 0.0; });
   }
@@ -174,8 +216,7 @@ class RowPasses {
         left = std::max(left, violated);
         const double ridge = loss == Hinge::squared ? 0.5 / one.cost : 0.0;
         const double curvature = std::max(norm * one.diagonal + ridge, std::numeric_limits<double>::min());
-        const double next =
-            std::clamp(one.alpha + (slack - ridge * one.alpha) / curvature, 0.0, upper(one));
+        const double next = std::clamp(one.alpha + (slack - ridge * one.alpha) / curvature, 0.0, upper(one));
         const double step = one.is_positive ? next - one.alpha : one.alpha - next;
         if (step == 0.0) continue;
         one.alpha = next;
@@ -203,8 +244,7 @@ class RowPasses {
 
   /// The size of the projected gradient.
   double violation(const Candidate& one, double slack) const {
-    const double gradient =
-        slack - (blocks_.problem().loss == Hinge::squared ? 0.5 * one.alpha / one.cost : 0.0);
+    const double gradient = slack - (blocks_.problem().loss == Hinge::squared ? 0.5 * one.alpha / one.cost : 0.0);
     if (one.alpha <= 0.0) return std::max(gradient, 0.0);
     if (one.alpha >= upper(one)) return std::max(-gradient, 0.0);
     return std::abs(gradient);
@@ -244,30 +284,31 @@ class JointSweeps final : public Sweeps {
     }
     std::mt19937_64 random(settings.seed);
     SweepResult out;
-    const auto pass = [&](std::vector<std::int32_t> order) {
+    const auto pass = [&](std::vector<std::int32_t> order, Pairs pairs) {
       for (std::size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random() % k]);
       double penalty = 0.0;
-      const PairTerms found = passes->pass(order, gaps_, penalty, execution);
+      const PairTerms found = passes->pass(order, pairs, gaps_, penalty, execution);
       out.visits += static_cast<double>(order.size()) * static_cast<double>(blocks_.classes());
       out.gap = found.gap;
       out.objective = found.loss + penalty;
     };
-    const double idle = idle_share * gap_ / static_cast<double>(blocks_.rows());
-    for (int k = 0; k < active_passes && sweeps_ > 0; ++k) {
+    double first = 0.0;
+    const Index number = std::clamp(visits_between / blocks_.rows(), least_passes, most_passes);
+    const double idle = number > least_passes ? -1.0 : idle_share * gap_ / static_cast<double>(blocks_.rows());
+    for (Index k = 0; k < number && sweeps_ > 0; ++k) {
       std::vector<std::int32_t> active;
       for (std::size_t i = 0; i < gaps_.size(); ++i) {
         if (gaps_[i] > idle) active.push_back(static_cast<std::int32_t>(i));
       }
       if (active.empty()) break;
-      pass(std::move(active));
-      if (env("TRACE",0)) std::fprintf(stderr, "  sweep %d active pass %d gap %g\n", sweeps_, k, out.gap/out.objective);
-      if (out.gap <= enough * gap_ || out.gap <= settings.tolerance * out.objective * enough) break;
+      pass(std::move(active), blocks_.factor().parts() < wide ? Pairs::all : Pairs::active);
+      if (k == 0) first = out.gap;
+      if (out.gap <= enough * first) break;
     }
     std::vector<std::int32_t> all(gaps_.size());
     std::iota(all.begin(), all.end(), 0);
-    pass(std::move(all));
+    pass(std::move(all), Pairs::all);
     gap_ = out.gap;
-    if (env("TRACE",0)) std::fprintf(stderr, "sweep %d gap %g\n", sweeps_, out.gap/out.objective);
     ++sweeps_;
     return out;
   }

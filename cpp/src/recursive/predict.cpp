@@ -22,7 +22,8 @@ void score_row(const InputView& X, Index i, const NodeWeights& weights, double* 
   const SparseView<double, std::int64_t>& W = weights.by_feature;
   std::copy_n(weights.intercepts, W.cols, scores);
   for_entries(X, i, [&](Index feature, double value) {
-    for (std::int64_t k = W.offsets[feature]; k < W.offsets[feature + 1]; ++k) scores[W.columns[k]] += value * W.values[k];
+    for (std::int64_t k = W.offsets[feature]; k < W.offsets[feature + 1]; ++k)
+      scores[W.columns[k]] += value * W.values[k];
   });
   if (weights.taxonomy == nullptr) return;
   for (Index node = 1; node < W.cols; ++node) scores[node] += scores[weights.taxonomy->parent(node)];

@@ -39,7 +39,8 @@ class SeparateSweeps final : public Sweeps {
         const LaneResult& one = found[static_cast<std::size_t>(b)];
         out.gap += one.gap;
         out.objective += one.objective;
-        out.visits += static_cast<double>(one.visits) * static_cast<double>(parts_[static_cast<std::size_t>(first + b)].size());
+        out.visits +=
+            static_cast<double>(one.visits) * static_cast<double>(parts_[static_cast<std::size_t>(first + b)].size());
       }
     }
     return out;

@@ -42,7 +42,8 @@ struct NodePrecision {
   /// take(column, value) for the elements of a row.
   template <class Take>
   void for_row(Index node, const Take& take) const {
-    for (std::int64_t e = offsets[static_cast<std::size_t>(node)]; e < offsets[static_cast<std::size_t>(node + 1)]; ++e) {
+    for (std::int64_t e = offsets[static_cast<std::size_t>(node)]; e < offsets[static_cast<std::size_t>(node + 1)];
+         ++e) {
       take(static_cast<Index>(columns[static_cast<std::size_t>(e)]), values[static_cast<std::size_t>(e)]);
     }
   }
