@@ -362,3 +362,16 @@ def test_bad_graphs():
             fit(X, Y, graph=NodePrecision(sp.csr_array(matrix), nodes))
     with pytest.raises(ValueError, match="variances are given with a graph"):
         fit(X, Y, graph=NodePrecision(sp.csr_array(good), np.arange(n_classes)), variances=[1.0] * n_classes)
+
+
+def test_small_weights_are_left_out():
+    X, Y, parents = random_problem(21)
+    whole, part = (fit(X, Y, parents, tol=1e-4, threshold=t) for t in (0.0, 0.3))
+    expected = np.where(np.abs(whole.weights.toarray()) < 0.3, 0.0, whole.weights.toarray())
+    np.testing.assert_array_equal(part.weights.toarray(), expected)
+    assert part.weights.nnz == np.count_nonzero(expected) < whole.weights.nnz
+    assert whole.dropped == 0
+    assert part.dropped == pytest.approx(1 - (expected**2).sum() / (whole.weights.data**2).sum(), rel=1e-9)
+    np.testing.assert_array_equal(part.intercepts, whole.intercepts)
+    with pytest.raises(ValueError, match="threshold"):
+        fit(X, Y, parents, threshold=-1.0)

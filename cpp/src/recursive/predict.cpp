@@ -1,7 +1,6 @@
 #include "taxolearn/recursive/predict.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "row_entries.hpp"
@@ -66,14 +65,19 @@ void recursive_top(const InputView& X, const NodeWeights& weights, DenseView<std
   score_rows(
       X, weights,
       [&](Index i, const double* all) {
-        std::vector<std::int32_t> order(static_cast<std::size_t>(count));
-        std::iota(order.begin(), order.end(), 0);
-        std::partial_sort(order.begin(), order.begin() + k, order.end(), [all](std::int32_t a, std::int32_t b) {
-          return all[a] > all[b] || (all[a] == all[b] && a < b);
-        });
-        for (Index at = 0; at < k; ++at) {
-          classes.row(i)[at] = order[static_cast<std::size_t>(at)];
-          scores.row(i)[at] = all[order[static_cast<std::size_t>(at)]];
+        // The best so far, in order; of equal ones the first stays ahead.
+        std::int32_t* const best = classes.row(i);
+        double* const own = scores.row(i);
+        Index found = 0;
+        for (Index c = 0; c < count; ++c) {
+          if (found == k && !(all[c] > own[k - 1])) continue;
+          Index at = found < k ? found++ : k - 1;
+          for (; at > 0 && all[c] > own[at - 1]; --at) {
+            own[at] = own[at - 1];
+            best[at] = best[at - 1];
+          }
+          own[at] = all[c];
+          best[at] = static_cast<std::int32_t>(c);
         }
       },
       execution);

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from taxolearn import _core
 from taxolearn.progress import ProgressCallback
-from taxolearn.validation import check_choice
+from taxolearn.validation import check_choice, check_number
 
 __all__ = ["NodePrecision", "RecursiveFit", "fit_recursive"]
 
@@ -74,6 +74,9 @@ class RecursiveFit:
         ``relative_gap`` is ``gap`` divided by the objective.
     seconds : float
         Time of the fit.
+    dropped : float
+        Share of the squared norm of all weights that is missing as they were below the threshold. ``objective`` and
+        ``gap`` are those of all weights.
     """
 
     weights: sp.csr_array
@@ -87,6 +90,7 @@ class RecursiveFit:
     gap: float
     relative_gap: float
     seconds: float
+    dropped: float
 
     def predictor(self) -> _core.NodeWeights:
         """The weights in the form that scores rows: ``scores(X)``, or ``top(X, k)`` where classes are many."""
@@ -118,6 +122,7 @@ def fit_recursive(
     max_iter: int = 1000,
     random_state: int = 0,
     start: sp.csr_array | None = None,
+    threshold: float = 0.0,
     n_threads: int = 1,
     progress: ProgressCallback | None = None,
 ) -> RecursiveFit:
@@ -162,6 +167,8 @@ def fit_recursive(
         Of the order of rows.
     start : csr_array of shape (n_classes, n_samples), optional
         Dual variables of a fit of the same rows, say with a smaller C.
+    threshold : float, default=0.0
+        Weights smaller than this are left out.
     n_threads : int, default=1
         Threads. The answer does not depend on their number.
     progress : callable, optional
@@ -170,6 +177,7 @@ def fit_recursive(
     n, d = X.shape
     if parents is not None and graph is not None:
         raise ValueError("parents and graph are both given, expected at most one of them")
+    threshold = check_number("threshold", threshold, least=0)
     tree = None if parents is None else np.asarray(parents, dtype=np.int64)
     result = _core.fit_recursive(
         X=X,
@@ -198,8 +206,9 @@ def fit_recursive(
     offsets, features, values = result.take_weights()
     weights = sp.csr_array((values, features, offsets), shape=(len(offsets) - 1, d + 1))
     offsets, rows, values = result.take_duals()
+    kept, dropped = _without_small(weights[:, :d], threshold)
     return RecursiveFit(
-        weights=weights[:, :d],
+        weights=kept,
         intercepts=bias * weights[:, [d]].toarray().ravel(),
         parents=tree,
         duals=sp.csr_array((values, rows, offsets), shape=(n_classes, n)),
@@ -210,7 +219,18 @@ def fit_recursive(
         gap=result.gap,
         relative_gap=result.relative_gap,
         seconds=result.seconds,
+        dropped=dropped,
     )
+
+
+def _without_small(weights: sp.csr_array, threshold: float) -> tuple[sp.csr_array, float]:
+    """The elements of at least this size, and the share of the others in the squared norm."""
+    small = np.abs(weights.data) < threshold
+    squares = np.square(weights.data)
+    dropped = float(squares[small].sum() / squares.sum()) if small.any() else 0.0
+    weights.data[small] = 0.0
+    weights.eliminate_zeros()
+    return weights, dropped
 
 
 def _as_list(parents: Integers | None) -> list[int] | None:
