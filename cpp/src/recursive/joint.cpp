@@ -27,7 +27,7 @@ constexpr double rounds_until = 0.1;  // of the first largest violation
 constexpr double negligible = 0.02;   // of the largest violation of a row: dual variables stay zero
 constexpr Index least_passes = 10;    // over active rows between passes over all
 constexpr Index most_passes = 1000;   // the same, of a problem with few rows, which are all active
-constexpr Index visits_between = 100000;
+constexpr Index visits_between = 10000;
 constexpr double idle_share = 1.0;  // of the mean gap of a row: it is left out until the next pass over all
 constexpr double enough = 0.3;      // of the gap of the first of these passes
 
