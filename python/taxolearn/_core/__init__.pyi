@@ -488,6 +488,7 @@ def fit_recursive(
     labels: npt.NDArray[np.int32],
     n_classes: int,
     parents: Sequence[int] | None = None,
+    graph: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], _Floats, npt.NDArray[np.int32]] | None = None,
     variances: Sequence[float] = [],
     loss: Hinge = ...,
     C: float = 1.0,

@@ -12,9 +12,10 @@ namespace taxolearn {
 /// rows and classes, which may have other costs; null: at zero. Throws InvalidArgument for bad input. The result is the
 /// same for any number of threads.
 ///
-/// Memory beside X: the nonzero dual variables and the weights of all nodes, 12 bytes per nonzero each (the weights twice
-/// while they are certified), and per thread O((n + d) lanes) for the classes at work, at most 32 of them. Nothing has the
-/// size n x classes or d x classes unless the solution itself is dense.
+/// Memory beside X: the nonzero dual variables and weights, 12 bytes per nonzero each (the weights twice while they are
+/// certified), and O((n + d) lanes) per thread for classes apart. Under a tree or a graph the weights of all nodes are
+/// stored as a dense matrix if that is small, or at most eight numbers per entry of X; else only features that have a
+/// quarter of all nodes are dense. A graph adds the entries of L^-1 in the columns of the classes, where Q = L L^T.
 RecursiveResult fit_recursive(const RecursiveProblem& problem, const RecursiveSettings& settings,
                               const std::vector<SparseColumn>* start, const Execution& execution);
 
