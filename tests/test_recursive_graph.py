@@ -33,17 +33,22 @@ def closed(graph, sets):
     return [set().union(*({label, *graph.ancestors(label)} for label in row)) for row in sets]
 
 
+def precision_of(prior):
+    """Q over the nodes of the directed graph, in sorted order."""
+    value = prior if isinstance(prior, Graph) else Graph(prior)
+    weights = np.zeros((6, 6))
+    place = np.argsort(np.argsort(DAG.names.astype(str)))
+    given = np.ones(len(DAG.edges)) if value.weights is None else value.weights
+    for (first, second), weight in zip(DAG.edges, given, strict=True):
+        weights[place[first], place[second]] = weights[place[second], place[first]] = weight
+    return laplacian(weights) + value.ridge * np.eye(6)
+
+
 @pytest.mark.parametrize("prior", [DAG, Graph(DAG, ridge=0.3), Graph(DAG, weights=np.arange(1.0, 7.0))])
 def test_the_minimum_on_a_directed_graph(prior):
     X, y = rows(DAG, n=60)
     model = RecursiveRegularizationClassifier(prior, C=0.8, intercept_variance=0.0, tuning=None, tol=1e-9).fit(X, y)
-    value = prior if isinstance(prior, Graph) else Graph(prior)
-    weights = np.zeros((6, 6))
-    order = np.argsort(DAG.names.astype(str))
-    place = np.argsort(order)
-    for (first, second), weight in zip(DAG.edges, value._edge_weights(), strict=True):
-        weights[place[first], place[second]] = weights[place[second], place[first]] = weight
-    Q = (laplacian(weights) + value.ridge * np.eye(6)) / 0.8
+    Q = precision_of(prior) / 0.8
     sign = np.where([[node in row for node in NODES] for row in closed(DAG, y)], 1.0, -1.0)
 
     def objective(flat):
@@ -56,6 +61,44 @@ def test_the_minimum_on_a_directed_graph(prior):
     assert model.classes_.tolist() == NODES
     assert model.result_.objective == pytest.approx(found.fun, rel=1e-6)
     np.testing.assert_allclose(model.coef_, found.x.reshape(6, -1), atol=2e-4)
+
+
+@pytest.mark.parametrize("prior", [DAG, Graph(DAG, ridge=0.3, weights=np.arange(1.0, 7.0))])
+def test_the_minimum_of_squared_hinge_losses(prior):
+    X, y = rows(DAG, n=60)
+    model = RecursiveRegularizationClassifier(prior, loss="squared_hinge", C=0.8, tuning=None, tol=1e-9).fit(X, y)
+    Q = precision_of(prior)
+    Z = np.column_stack([X, np.ones(len(X))])
+    sign = np.where([[node in row for node in NODES] for row in closed(DAG, y)], 1.0, -1.0)
+
+    def objective(flat):
+        W = flat.reshape(6, -1)
+        slack = np.maximum(0, 1 - sign * (Z @ W.T))
+        return 0.8 * (slack**2).sum() + 0.5 * np.vdot(W, Q @ W), (-1.6 * (sign * slack).T @ Z + Q @ W).ravel()
+
+    found = minimize(objective, np.zeros(30), jac=True, method="L-BFGS-B", tol=1e-14)
+    W = found.x.reshape(6, -1)
+    np.testing.assert_allclose(model.coef_, W[:, :-1], atol=1e-4)
+    np.testing.assert_allclose(model.intercept_, W[:, -1], atol=1e-4)
+
+
+@pytest.mark.parametrize("graph", [DAG, RING])
+def test_hinge_losses_on_graphs_learn_and_are_kept(graph, tmp_path):
+    X, y = rows(graph)
+    model = RecursiveRegularizationClassifier(Graph(graph, ridge=0.2), loss="hinge").fit(X, y)
+    assert model.result_.relative_gap <= 1e-3
+    assert model.hyperparameters_.ridge == 0.2
+    assert model.score(X, y) > 0.3
+    proba = model.predict_proba(X)
+    if graph is DAG:
+        for parent, child in EDGES:
+            assert (proba[:, NODES.index(child)] <= proba[:, NODES.index(parent)]).all()
+    assert proba.min() > 0
+    assert proba.max() < 1
+    save(model, tmp_path / "model.taxo")
+    np.testing.assert_allclose(load(tmp_path / "model.taxo").predict_proba(X), proba, atol=1e-6)  # single precision
+    again = model.refit(X, y)
+    np.testing.assert_allclose(again.decision_function(X), model.decision_function(X), atol=0.05)
 
 
 @pytest.mark.parametrize("form", ["lists", "indicator", "frame"])
@@ -143,8 +186,6 @@ def test_what_does_not_fit():
         model.fit(X, [["tip"], *y[1:]])
     with pytest.raises(ValueError, match="5 columns, expected 6, one for each node of the graph"):
         model.fit(X, np.ones((150, 5), dtype=int))
-    with pytest.raises(ValueError, match="cannot use"):
-        RecursiveRegularizationClassifier(DAG, C=1.0, tuning=None, loss="hinge").fit(X, y)
     with pytest.raises(TypeError, match="ClassGraph, Graph or None"):
         RecursiveRegularizationClassifier(Graph("top")).fit(X, y)
     with pytest.raises(ValueError, match="nope"):

@@ -57,9 +57,9 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     Parameters
     ----------
     taxonomy : Taxonomy, ClassGraph or Graph, default=None
-        The tree of labels, or a graph, whose neighbours lean on each other (logistic loss only): the prior is that of
-        ``Graph(graph)``, with a ridge that ``tuning`` learns, and a ``Graph`` says more about it. In a directed graph
-        all nodes are labels, and a label implies those above it; in an undirected one labels are those in ``y``.
+        The tree of labels, or a graph, whose neighbours lean on each other: the prior is that of ``Graph(graph)``, and
+        a ``Graph`` says more about it. For the logistic loss ``tuning`` learns its ridge. In a directed graph all nodes
+        are labels, and a label implies those above it; in an undirected one labels are those in ``y``.
     loss : {"logistic", "hinge", "squared_hinge"}, default="logistic"
         Loss of a label: ``log(1 + exp(-m))``, ``max(0, 1 - m)`` or its square. Hinge losses leave most rows without a
         say, so that fits are fast and weights sparse where classes are many and features are words; probabilities
@@ -231,10 +231,6 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         check_choice("loss", self.loss, tuple(FITS))
         check_choice("tying", self.tying, _TYINGS)
         structure = structure_of(self.taxonomy)
-        if isinstance(structure, ClassGraph) and self.loss != "logistic":
-            raise ValueError(
-                f'taxonomy is a graph, which loss={self.loss!r} cannot use; choose loss="logistic", or a tree'
-            )
         taxonomy = structure if isinstance(structure, Taxonomy) else None
         offset = check_number("offset", self.offset, least=-_LARGEST_OFFSET)
         form: LabelForm | None = None

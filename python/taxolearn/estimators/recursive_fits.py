@@ -125,6 +125,7 @@ def _fit_hinge(model: RecursiveRegularizationClassifier, X: Any, targets: Target
             intercept_variance=float(model.intercept_variance),
             variances={name: float(value) for name, value in by_name.items()},
             temperature=temperature if learned is None else learned.temperature,
+            ridge=None if problem.graph is None else float(as_graph(model.taxonomy).ridge),
         ),
         result=RecursiveResult.of(fit, scale),
         learning=None if learned is None else learned.result,

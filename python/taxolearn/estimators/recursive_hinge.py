@@ -15,10 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from taxolearn.estimators.label_calibration import fit_class_temperature, fit_label_calibration, label_log_loss
-from taxolearn.estimators.recursive_variances import as_variances, tied_with_root
-from taxolearn.fitting.recursive import RecursiveFit, fit_recursive
+from taxolearn.estimators.recursive_variances import as_graph, as_variances, structure_of, tied_with_root
+from taxolearn.fitting.recursive import NodePrecision, RecursiveFit, fit_recursive
 from taxolearn.progress import ProgressCallback, fit_progress, learning_progress
 from taxolearn.targets import LabelSets, Targets, class_weights, row_weights
+from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.tuning.cross_validation import CrossValidation, TuningData, choose_rows
 from taxolearn.tuning.search import Evaluation, LearningResult
 from taxolearn.validation import check_number, check_threads
@@ -56,6 +57,7 @@ class HingeProblem:
     sets: LabelSets
     targets: Targets
     parents: npt.NDArray[np.int64] | None
+    graph: NodePrecision | None  # instead of a tree
     groups: npt.NDArray[np.int64] | None  # of the nodes, the root's too
     names: list[str]  # of the groups
     loss: str
@@ -83,6 +85,7 @@ class HingeProblem:
             sets=sets,
             targets=targets,
             parents=None if taxonomy is None else taxonomy.parents,
+            graph=_precision(model, targets),
             groups=groups,
             names=names,
             loss=model.loss,
@@ -119,6 +122,7 @@ class HingeProblem:
             sets.labels,
             sets.n_labels,
             parents=self.parents,
+            graph=self.graph,
             variances=None if self.groups is None else np.exp(logs - scale)[self.groups],
             loss=self.loss,
             C=float(np.exp(scale)),
@@ -139,6 +143,14 @@ class HingeProblem:
         if duals is None or duals.shape[0] != n_classes or duals.shape[1] > n:
             return None
         return sp.csr_array((duals.data, duals.indices, duals.indptr), shape=(n_classes, n))
+
+
+def _precision(model: RecursiveRegularizationClassifier, targets: Targets) -> NodePrecision | None:
+    """The prior of the graph that the argument ``taxonomy`` may be."""
+    if not isinstance(structure_of(model.taxonomy), ClassGraph):
+        return None
+    precision = as_graph(model.taxonomy).precision(targets.in_core_order)
+    return NodePrecision(precision.matrix(), precision.classes)
 
 
 def _mean_square(X: Any) -> float:
