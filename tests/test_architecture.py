@@ -16,7 +16,7 @@ RANKS = (
     ("classes", "data"),
     ("couplings", "kernels", "likelihood", "solver"),
     ("operators", "recursive"),
-    ("fit",),
+    ("embedding", "fit"),
     ("select",),
 )
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
