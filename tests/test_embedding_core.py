@@ -82,7 +82,7 @@ def test_angle_falls_with_the_rounds_as_the_spectrum_decays():
 def test_rank_constrained_optimum(ridge):
     """Equation 1: |Y - X W|^2 + ridge |W|^2 over W of rank k, by the truncated projection of the augmented problem."""
     X, Y = random_problem(2)
-    H, B, Xc, Yc = dense(X, Y, ridge)
+    _, _, Xc, Yc = dense(X, Y, ridge)
     penalty = ridge * np.trace(Xc.T @ Xc) / Xc.shape[1]
     augmented = np.vstack([Xc, np.sqrt(penalty) * np.eye(Xc.shape[1])])
     target = np.vstack([Yc, np.zeros((Xc.shape[1], Y.shape[1]))])

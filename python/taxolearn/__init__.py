@@ -9,6 +9,7 @@ from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.couplings.graph import Graph
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.label_embedding import LabelEmbedding
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
 from taxolearn.estimators.prune import prune
@@ -37,6 +38,7 @@ __all__ = [
     "Hyperparameters",
     "Independent",
     "KernelLogisticClassifier",
+    "LabelEmbedding",
     "LearnedCoupling",
     "LearningResult",
     "LevelParameters",

@@ -19,9 +19,15 @@
 namespace taxolearn {
 namespace {
 
-constexpr Index panel = 64;  // columns at work at a time
+constexpr Index widest = 64;  // columns at work at a time
 constexpr Index rows_per_block = 512;
 constexpr Index most_parts = 32;
+
+/// Panels of equal width: a narrow one would need as many products as a wide one, or more.
+Index panel_of(Index columns) {
+  const Index panels = (columns + widest - 1) / widest;
+  return panels == 0 ? widest : (columns + panels - 1) / panels;
+}
 
 void check(const EmbeddingProblem& problem, const EmbeddingSettings& settings) {
   const Index n = input_rows(problem.X);
@@ -146,6 +152,7 @@ class Fit {
 
   Matrix<T> multiply_panels(const Matrix<T>& Q) {
     Matrix<T> out = Matrix<T>::uninitialised(Q.rows(), Q.cols());
+    const Index panel = panel_of(Q.cols());
     for (Index first = 0; first < Q.cols(); first += panel) {
       const Index count = std::min(panel, Q.cols() - first);
       Matrix<T> from = Matrix<T>::uninitialised(Q.rows(), count), to = Matrix<T>::uninitialised(Q.rows(), count);
@@ -206,6 +213,7 @@ class Fit {
 
   /// W = H^-1 B V with its certificate, panel by panel.
   void regress(const Matrix<T>& V, Matrix<double>& weights) {
+    const Index panel = panel_of(V.cols());
     for (Index first = 0; first < V.cols(); first += panel) {
       const Index count = std::min(panel, V.cols() - first);
       Matrix<T> Q = Matrix<T>::uninitialised(V.rows(), count);
