@@ -8,6 +8,7 @@ from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.couplings.graph import Graph
 from taxolearn.estimators.centroid import CentroidClassifier
+from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.label_embedding import LabelEmbedding
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
@@ -39,6 +40,7 @@ __all__ = [
     "Independent",
     "KernelLogisticClassifier",
     "LabelEmbedding",
+    "LabelEmbeddingClassifier",
     "LearnedCoupling",
     "LearningResult",
     "LevelParameters",

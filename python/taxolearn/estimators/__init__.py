@@ -1,6 +1,7 @@
 """Classifiers with scikit-learn's interface."""
 
 from taxolearn.estimators.centroid import CentroidClassifier
+from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
 from taxolearn.estimators.explain import NodeExplanation
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.label_embedding import LabelEmbedding
@@ -15,6 +16,7 @@ __all__ = [
     "CentroidClassifier",
     "KernelLogisticClassifier",
     "LabelEmbedding",
+    "LabelEmbeddingClassifier",
     "NaiveBayesClassifier",
     "NodeExplanation",
     "PoolClassifier",
