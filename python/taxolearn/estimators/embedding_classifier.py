@@ -17,7 +17,7 @@ from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.label_embedding import LabelEmbedding, read_any_labels
 from taxolearn.estimators.random_features import RandomFeatures, best_bandwidth, check_random_features
 from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
-from taxolearn.targets import is_label_sets
+from taxolearn.targets import LabelForm, is_label_sets
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation
 from taxolearn.validation import check_choice, check_inputs, check_number
@@ -228,7 +228,13 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
     @property
     def is_multilabel_(self) -> bool:
         check_is_fitted(self)
-        return bool(getattr(self.decoder_, "is_multilabel_", False))
+        return self.label_form_ is not None
+
+    @property
+    def label_form_(self) -> LabelForm | None:
+        """How sets of labels were written; None for one label per row."""
+        check_is_fitted(self)
+        return getattr(self.decoder_, "label_form_", None)
 
     @property
     def n_iter_(self) -> int:
