@@ -216,3 +216,31 @@ def test_picture(taxonomy):
     assert {text.get_text() for text in ax.texts} == set(model.classes_)
     with pytest.raises(ValueError, match="LabelEmbedding"):
         plot_classes("model")
+
+
+def test_interrupt(run_python):
+    """Ctrl-C stops a fit that would take minutes within a second of work."""
+    program = """
+        import os, signal, threading, time
+        import numpy as np
+        from taxolearn import LabelEmbedding
+
+        rng = np.random.default_rng(0)
+        X, y = rng.standard_normal((20_000, 1000)), rng.integers(300, size=20_000)
+        sent = []
+
+        def send():
+            sent.append(time.process_time())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Timer(1.0, send).start()
+        try:
+            LabelEmbedding(100, ridge=0.0, tol=1e-300, max_iter=10**6, n_threads=1).fit(X, y)
+            print("ended")
+        except KeyboardInterrupt:
+            print("interrupted", time.process_time() - sent[0])
+    """
+    done = run_python(program)
+    word, seconds = done.stdout.split()
+    assert word == "interrupted", done.stderr
+    assert float(seconds) < 1.0
