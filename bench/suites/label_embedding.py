@@ -36,8 +36,8 @@ _CURVE = (5, 10, 20, 30, 50, 70)
 _NOTE = (
     "Published: Mineiro, Karampatziakis 2015, table 2, and the results of their code. Errors are those of "
     "the published split; embeddings have 50 components, ridges by rows left out, and decoders learn variance and "
-    "temperature on training rows. Seconds are those of the whole fit, embed s those of the embedding alone; processor seconds count "
-    "all threads."
+    "temperature on training rows. Seconds are those of the whole fit, embed s those of the embedding alone; "
+    "processor seconds count all threads."
 )
 
 
