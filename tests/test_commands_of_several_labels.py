@@ -189,7 +189,7 @@ def test_one_label_per_row(command, tmp_path):
     ("arguments", "message"),
     [
         (["--labels", "labels", "--label", "labels"], "give one of them"),
-        (["--labels", "labels", "--model", "pool"], "--labels is for --model recursive"),
+        (["--labels", "labels", "--model", "pool"], "--labels is for --model recursive or embedding"),
         (["--label", "labels", "--label-separator", ";"], "give both"),
         (["--labels", "text"], "both a label and an input"),
         (["--labels", "labels", "--kernel", "rbf"], "--kernel is for"),
@@ -210,6 +210,20 @@ def test_no_label_at_all(command, tmp_path):
     code, _, err = command("train", data, "--text", "text", "--labels", "labels", "-o", tmp_path / "m.taxo")
     assert code != 0
     assert "no row has a label" in err
+
+
+def test_embedding_of_several_labels(command, tmp_path):
+    data = write_table(tmp_path / "t.csv", make_rows(300))
+    arguments = ["--text", "text", "--labels", "labels", "--components", "4", "-o", tmp_path / "m.taxo", "--json"]
+    code, out, err = command("train", data, *arguments)
+    assert code == 0, err
+    assert json.loads(out)["classifier"] == "embedding"
+    code, out, _ = command("evaluate", tmp_path / "m.taxo", data, "--json")
+    assert code == 0
+    assert json.loads(out)["micro_f1"] > 0.5
+    code, out, _ = command("inspect", tmp_path / "m.taxo", "--json")
+    assert json.loads(out)["embedding"]["components"] <= 4
+    assert command("predict", tmp_path / "m.taxo", data, "-o", tmp_path / "p.csv")[0] == 0
 
 
 # -- Other forms of labels --------------------------------------------------------------------------------------------

@@ -73,6 +73,15 @@ def check_serving(printed):
     assert all(float(probability) > 0.5 for probability in answers.values())
 
 
+def check_label_embedding(printed):
+    by_words, by_chance = numbers(r"is a sibling (\S+)", printed)
+    assert by_words > by_chance
+    assert len(numbers(r"like numpy/linalg: \S+ (\S+),", printed)) == 1
+    assert numbers(r"accuracy (\S+)", printed)[0] > 0.7
+    few, many = numbers(r"with (\d+) weights", printed) + numbers(r"instead of (\d+)", printed)
+    assert few < many / 2
+
+
 def check_unsure_answers(printed):
     assert numbers(r"calibration error (\S+)", printed)[0] < 0.08
     sure, right = numbers(r"sure to (\S+):", printed), numbers(r"right (\S+) of", printed)

@@ -66,6 +66,7 @@ def labelled(labels, repeats=4):
         ("softmax", taxolearn.KernelLogisticClassifier),
         ("independent", taxolearn.KernelLogisticClassifier),
         ("top-down", taxolearn.TopDownClassifier),
+        ("embedding", taxolearn.LabelEmbeddingClassifier),
         ("naive-bayes", taxolearn.NaiveBayesClassifier),
         ("centroid", taxolearn.CentroidClassifier),
     ],
@@ -138,7 +139,7 @@ def test_options_of_one_model_imply_it(options, expected, train):
         (["--model", "naive-bayes", "--time-limit", "3"], "--time-limit is for"),
         (
             ["--model", "centroid", "--tol", "1e-3"],
-            "--tol is for --model pool or softmax or independent or top-down or recursive, not",
+            "--tol is for --model pool or softmax or independent or top-down or recursive or embedding, not",
         ),
         (["--model", "naive-bayes", "--numeric", "size"], "counts words, so it takes no --numeric"),
         (["--model", "top-down", "--flat"], "--model top-down needs a tree"),

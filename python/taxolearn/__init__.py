@@ -8,7 +8,9 @@ from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.couplings.graph import Graph
 from taxolearn.estimators.centroid import CentroidClassifier
+from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.label_embedding import LabelEmbedding
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
 from taxolearn.estimators.prune import prune
@@ -37,6 +39,8 @@ __all__ = [
     "Hyperparameters",
     "Independent",
     "KernelLogisticClassifier",
+    "LabelEmbedding",
+    "LabelEmbeddingClassifier",
     "LearnedCoupling",
     "LearningResult",
     "LevelParameters",

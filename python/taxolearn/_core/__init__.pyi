@@ -506,3 +506,66 @@ class NodeWeights:
     def __init__(self, *, weights: Any, intercepts: _Floats, parents: Sequence[int] | None = None) -> None: ...
     def scores(self, X: Any, n_threads: int = 1) -> _Floats: ...
     def top(self, X: Any, k: int, n_threads: int = 1) -> tuple[npt.NDArray[np.int32], _Floats]: ...
+
+class EmbeddingMethod(enum.Enum):
+    rembrandt = 0
+    plst = 1
+    random = 2
+    pca = 3
+
+class EmbeddingSettings:
+    def __init__(
+        self,
+        *,
+        method: EmbeddingMethod = ...,
+        n_components: int = 50,
+        oversampling: int = 20,
+        rounds: int = 1,
+        ridge: float = 0.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        seed: int = 0,
+    ) -> None: ...
+
+class EmbeddingResult:
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def ridge(self) -> float: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def values(self) -> _Floats: ...
+    @property
+    def intercepts(self) -> _Floats: ...
+    @property
+    def mean(self) -> _Floats: ...
+    @property
+    def residuals(self) -> _Floats: ...
+    @property
+    def path_ridges(self) -> _Floats: ...
+    @property
+    def path_errors(self) -> _Floats: ...
+    def take_components(self) -> _Floats: ...
+    def take_weights(self) -> _Floats: ...
+    def take_moments(self) -> _Floats: ...
+
+def fit_embedding(
+    *,
+    X: Any,
+    label_offsets: npt.NDArray[np.int64],
+    labels: npt.NDArray[np.int32],
+    n_classes: int,
+    sample_weight: _Floats | None = None,
+    center: bool = True,
+    settings: EmbeddingSettings = ...,
+    single_precision: bool = False,
+    n_threads: int = 1,
+    progress: _ProgressCallback | None = None,
+) -> EmbeddingResult: ...

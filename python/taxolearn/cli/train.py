@@ -19,6 +19,8 @@ from taxolearn import (
     CentroidClassifier,
     CrossValidation,
     KernelLogisticClassifier,
+    LabelEmbedding,
+    LabelEmbeddingClassifier,
     NaiveBayesClassifier,
     PoolClassifier,
     RecursiveRegularizationClassifier,
@@ -75,7 +77,8 @@ _LOGISTIC = ("softmax", "independent")
 _SIMPLE: dict[str, Any] = {"naive-bayes": NaiveBayesClassifier, "centroid": CentroidClassifier}
 _OF_SETS = "recursive"  # the model of any number of labels per row
 _LOSSES = ("logistic", "hinge", "squared_hinge")
-_MODELS = ("pool", *_LOGISTIC, "top-down", _OF_SETS, *_SIMPLE)
+_EMBEDDING = "embedding"  # of the labels, one per row or any number
+_MODELS = ("pool", *_LOGISTIC, "top-down", _OF_SETS, _EMBEDDING, *_SIMPLE)
 _USES_INNER_LABELS = ("pool", "softmax", "top-down")  # others learn from rows with one class only
 
 _WORK = 4_000_000  # rows times classes that hyperparameters are learned on
@@ -114,7 +117,7 @@ class ModelOptions:
         choices=_MODELS,
         group=_MODEL,
         help="a pool of several classifiers, or one of them (default: pool; softmax, if an option is given that only "
-        f"softmax and independent take; {_OF_SETS} with --labels)",
+        f"softmax and independent take; {_OF_SETS} with --labels, or {_EMBEDDING})",
     )
     kernel: str | None = option(
         "--kernel",
@@ -135,6 +138,13 @@ class ModelOptions:
         choices=_LOSSES,
         group=_MODEL,
         help=f"loss of a label (default: {_LOSSES[0]}; with {_OF_SETS} only)",
+    )
+    components: int | None = option(
+        "--components",
+        type=positive,
+        metavar="K",
+        group=_MODEL,
+        help=f"dimension of the labels' embedding (default: 100; with --model {_EMBEDDING} only)",
     )
     tol: float | None = option(
         "--tol",
@@ -209,7 +219,8 @@ _TAKEN_BY = {
     **dict.fromkeys(("kernel", "samples", "evaluations", "checkpoint"), _LOGISTIC),
     "variance": (*_LOGISTIC, _OF_SETS),
     "loss": (_OF_SETS,),
-    **dict.fromkeys(("tol", "folds", "time_limit"), ("pool", *_LOGISTIC, "top-down", _OF_SETS)),
+    **dict.fromkeys(("tol", "folds", "time_limit"), ("pool", *_LOGISTIC, "top-down", _OF_SETS, _EMBEDDING)),
+    "components": (_EMBEDDING,),
 }
 
 
@@ -218,9 +229,12 @@ def _chosen_model(options: ModelOptions, schema: Schema, several: str = "--label
     given = [name for name in _TAKEN_BY if getattr(options, name) is not None]
     model = options.model
     if schema.label_separator is not None:
-        if model not in (None, _OF_SETS):
-            raise CommandError(f"{several} for --model {_OF_SETS}, not {model}; leave one of them out", USAGE)
-        model = _OF_SETS
+        if model not in (None, _OF_SETS, _EMBEDDING):
+            known = f"{_OF_SETS} or {_EMBEDDING}"
+            raise CommandError(f"{several} for --model {known}, not {model}; leave one of them out", USAGE)
+        model = model or (_OF_SETS if options.components is None else _EMBEDDING)
+    if model is None and options.components is not None:
+        model = _EMBEDDING
     if model is None:
         is_logistic = any(_LOGISTIC[0] in _TAKEN_BY[name] and _MODELS[0] not in _TAKEN_BY[name] for name in given)
         model = _LOGISTIC[0] if is_logistic else _MODELS[0]
@@ -403,7 +417,7 @@ class _Training:
         X = batch.X
         if self._schema.is_table:
             # Kinds of features have variances of their own, if these are learned.
-            takes_blocks = self._model not in (*_SIMPLE, _OF_SETS) and options.classifier.variance is None
+            takes_blocks = self._model not in (*_SIMPLE, _OF_SETS, _EMBEDDING) and options.classifier.variance is None
             output = "blocks" if takes_blocks and self._schema.is_mixed else "matrix"
             self._features = options.columns.features(self._schema, options.classifier.threads, output)
             with self._stage_of_features(), reading(options.data.path, batch.lines):
@@ -442,6 +456,12 @@ def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | Non
         scale = CrossValidation(options.folds or _FEW_FOLDS, search="scale", time_limit=options.time_limit)
         by_level = None if taxonomy is None else _tuning(options, X.shape[0], n_classes)
         return RecursiveRegularizationClassifier(tuning=by_level or scale, **{"tol": _TOL} | common)
+    if model == _EMBEDDING:
+        embedding = LabelEmbedding(options.components or 100, random_state=options.seed)
+        learning = _tuning(options, X.shape[0], n_classes)
+        if taxonomy is None:
+            learning.set_params(search="scale")
+        return LabelEmbeddingClassifier(embedding, tuning=learning, **{"tol": _TOL} | common)
     if model == "top-down":
         learning = CrossValidation(options.folds or _FEW_FOLDS, time_limit=options.time_limit)
         return TopDownClassifier(tuning=learning, **common)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from taxolearn.estimators.centroid import CentroidClassifier
+from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, linear_expert
@@ -185,6 +186,9 @@ def _kind(classifier: Any) -> str | None:
         lean = ", where the weights of a node lean on those of its parent" if tree else ""
         kind = "logistic regression" if classifier.loss == "logistic" else "a linear model"
         return f"{kind}, {way}{tree}{lean}"
+    if isinstance(classifier, LabelEmbeddingClassifier):
+        k = len(classifier.embedding_.intercept_)
+        return f"an embedding of the labels in {k} dimensions that the features predict, and a logistic model by it"
     if isinstance(classifier, TopDownClassifier):
         way = "one decision at every inner node of the tree, from the top down" if tree else "one decision"
         return f"logistic regression, {way}"
