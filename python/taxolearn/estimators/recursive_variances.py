@@ -18,9 +18,9 @@ from taxolearn.validation import check_number
 __all__ = ["as_graph", "as_recursive_tuning", "structure_of", "tied_with_root", "variances_by_group"]
 
 _MANY_ROWS = 10_000  # from which on one of the folds is enough to learn from
-_MANY_ENTRIES = 10**6  # predictors of all rows, from which on it is as well
-_MOST_ENTRIES = 4 * 10**6  # that variances are learned from
-_LEAST_ROWS = 2000
+_MANY_ENTRIES = 2 * 10**5  # rows times labels, from which on it is as well
+_MOST_ENTRIES = 5 * 10**5  # that several variances are learned from
+_LEAST_ROWS = 1000
 
 
 def structure_of(taxonomy: Any) -> Taxonomy | ClassGraph | None:
@@ -67,15 +67,16 @@ def as_variances(C: Any, names: list[str], *, has_tree: bool) -> npt.NDArray[np.
 def as_recursive_tuning(model: Any, targets: Targets | None = None) -> CrossValidation | None:
     """How to learn that the argument ``tuning`` means; with the rows and labels, from how many of them.
 
-    By default a few values are compared; then, where there are several variances, all are moved in steps. With the
-    logistic loss one fold of five is held out if there are many rows or labels, and some rows are left out if there
-    are very many.
+    By default a few values are compared; then, where there are several variances, all are moved in steps. These take
+    derivatives, which only the logistic loss has: with many rows or labels one fold of five is held out then, and with
+    very many of both some rows are left out.
     """
     if not (isinstance(model.tuning, str) and model.tuning == "cv"):
         return as_tuning(model.tuning)
     is_tree = isinstance(model.taxonomy, Taxonomy)
-    has_one_variance = model.taxonomy is None or (is_tree and model.tying == "shared")
-    tuning = CrossValidation(search="scale" if has_one_variance else "steps")
+    if model.taxonomy is None or (is_tree and model.tying == "shared"):
+        return CrossValidation(search="scale")
+    tuning = CrossValidation(search="steps")
     if targets is None or model.loss != "logistic":
         return tuning
     n, n_labels = len(targets.labels), targets.n_classes

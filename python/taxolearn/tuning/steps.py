@@ -18,7 +18,7 @@ __all__ = ["learn_in_steps"]
 Floats = npt.NDArray[np.float64]
 
 _FIRST_STEP = float(np.log(4.0))  # as long as those of the factor
-_MOST_STEPS = 5
+_MOST_STEPS = 4
 _LEAST_PROMISE = 1e-3  # of the loss, relative, of independent parameters together
 _MOST_PRODUCTS = 1200  # of a fold with its derivatives, which take twice as many as its fit
 _MESSAGES = {
