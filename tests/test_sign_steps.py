@@ -154,8 +154,8 @@ def test_a_tree_learns_in_steps_by_default():
 
 def test_limits_of_learning():
     X, Y = make_rows(n=150)
+    tuning = CrossValidation(2, search="steps", max_evaluations=4)
     with pytest.warns(ConvergenceWarning, match="max_evaluations=4"):
-        tuning = CrossValidation(2, search="steps", max_evaluations=4)
         short = RecursiveRegularizationClassifier(TREE, tuning=tuning).fit(X, Y)
     assert len(short.cv_result_.values) == 4
     tuning = CrossValidation(2, search="steps", time_limit=0)

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 _FIRST_STEP = float(np.log(4.0))  # as long as those of the factor
 _MOST_STEPS = 4
 _LEAST_PROMISE = 1e-3  # of the loss, relative, of independent parameters together
-_MOST_PRODUCTS = 1200  # of a fold with its derivatives, which take twice as many as its fit
+_MOST_PRODUCTS = 600  # of a fold with its derivatives, from which on fits are too slow
 _MESSAGES = {
     "converged": "a factor of all variances was tried, then steps of all hyperparameters, {} evaluations in all",
     "max_evaluations": "stopped after max_evaluations={}",
