@@ -63,7 +63,7 @@ def _fit_logistic(model: RecursiveRegularizationClassifier, X: Any, targets: Tar
         coupling=coupling,
         intercept_variance=model.intercept_variance,
         temperature=model.temperature,
-        tuning=as_recursive_tuning(model),
+        tuning=as_recursive_tuning(model, targets),
         class_weight=model.class_weight,
         tol=_tol(model),
         max_iter=model.max_iter,

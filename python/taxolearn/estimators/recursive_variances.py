@@ -4,16 +4,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import check_random_state
 
 from taxolearn.couplings.graph import Graph
 from taxolearn.kernels.per_block import PerBlock
+from taxolearn.targets import Targets
 from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.tuning.cross_validation import CrossValidation, as_tuning
+from taxolearn.tuning.cross_validation import CrossValidation, as_tuning, make_folds
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.validation import check_number
 
 __all__ = ["as_graph", "as_recursive_tuning", "structure_of", "tied_with_root", "variances_by_group"]
+
+_MANY_ROWS = 10_000  # from which on one of the folds is enough to learn from
+_MANY_ENTRIES = 2 * 10**5  # rows times labels, from which on it is as well
+_MOST_ENTRIES = 5 * 10**5  # that several variances are learned from
+_LEAST_ROWS = 1000
 
 
 def structure_of(taxonomy: Any) -> Taxonomy | ClassGraph | None:
@@ -57,13 +64,28 @@ def as_variances(C: Any, names: list[str], *, has_tree: bool) -> npt.NDArray[np.
     return values
 
 
-def as_recursive_tuning(model: Any) -> CrossValidation | None:
-    """How to learn that the argument ``tuning`` means: for one variance, a few values are compared."""
+def as_recursive_tuning(model: Any, targets: Targets | None = None) -> CrossValidation | None:
+    """How to learn that the argument ``tuning`` means; with the rows and labels, from how many of them.
+
+    By default a few values are compared; then, where there are several variances, all are moved in steps. These take
+    derivatives, which only the logistic loss has: with many rows or labels one fold of five is held out then, and with
+    very many of both some rows are left out.
+    """
+    if not (isinstance(model.tuning, str) and model.tuning == "cv"):
+        return as_tuning(model.tuning)
     is_tree = isinstance(model.taxonomy, Taxonomy)
-    has_one_variance = model.taxonomy is None or (is_tree and model.tying == "shared")
-    if isinstance(model.tuning, str) and model.tuning == "cv" and has_one_variance:
+    if model.taxonomy is None or (is_tree and model.tying == "shared"):
         return CrossValidation(search="scale")
-    return as_tuning(model.tuning)
+    tuning = CrossValidation(search="steps")
+    if targets is None or model.loss != "logistic":
+        return tuning
+    n, n_labels = len(targets.labels), targets.n_classes
+    if n >= _MANY_ROWS or n * n_labels >= _MANY_ENTRIES:
+        folds = make_folds(targets.labels + 1, n_labels + 1, tuning.folds, check_random_state(model.random_state))
+        tuning.folds = np.where(folds == 0, 0, -1)
+    most = max(_LEAST_ROWS, _MOST_ENTRIES // n_labels)
+    tuning.subset = most if n > most else None
+    return tuning
 
 
 def variances_by_group(table: Hyperparameters) -> Any:
