@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.base import NOT_LINEAR, TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_labels
 from taxolearn.fitting.functions import linked
 from taxolearn.set_decisions import LabelGraph, LabelTree, best_sets
@@ -27,7 +27,7 @@ _BATCH = 2**24  # elements of a block of probabilities
 
 
 class LabelSetClassifier(TaxonomyClassifier):
-    """A linear classifier that answers with one label per row or with a set of them, in the form that ``y`` had.
+    """A classifier that answers with one label per row or with a set of them, in the form that ``y`` had.
 
     A subclass sets the attributes below in ``fit``, besides those of ``TaxonomyClassifier``. With label sets, classes
     are the nodes of the taxonomy but the root.
@@ -36,7 +36,6 @@ class LabelSetClassifier(TaxonomyClassifier):
     label_form_: LabelForm | None
     graph_: ClassGraph | None
     thresholds_: Floats | None
-    coef_: Any
     offset_: float
     hyperparameters_: Hyperparameters
 
@@ -228,11 +227,12 @@ class LabelSetClassifier(TaxonomyClassifier):
         """
         if not self.is_multilabel_:
             return super().explain(X, node, top=top, feature_names=feature_names)
+        coef = getattr(self, "coef_", None)
+        if coef is None:
+            raise ValueError(NOT_LINEAR)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         X = check_inputs(self, X, reset=False)
-        return explain_labels(
-            X, self.coef_, self._output(X, "probability"), self.classes_, self.taxonomy_, node, top, names
-        )
+        return explain_labels(X, coef, self._output(X, "probability"), self.classes_, self.taxonomy_, node, top, names)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on labelled data; for several labels per row the share of rows whose labels are all right."""

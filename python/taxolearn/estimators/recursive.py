@@ -1,7 +1,7 @@
 """Recursive regularization: a classifier of each label against the rest, which leans on the one of its parent."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,9 @@ from taxolearn.estimators.label_calibration import fit_label_calibration
 from taxolearn.estimators.label_sets import LabelSetClassifier
 from taxolearn.estimators.recursive_fits import FITS
 from taxolearn.estimators.recursive_variances import as_graph, as_recursive_tuning, structure_of, variances_by_group
+from taxolearn.fitting.functions import LinearFunctions
 from taxolearn.fitting.node_functions import NodeFunctions
+from taxolearn.kernels.argument import as_kernel, reads_kernel_values
 from taxolearn.kernels.base import with_params
 from taxolearn.set_decisions import best_thresholds
 from taxolearn.targets import (
@@ -42,7 +44,7 @@ _LARGEST_OFFSET = 1e6
 
 
 class RecursiveRegularizationClassifier(LabelSetClassifier):
-    """A linear classifier of each label against the rest, for one label per row or any number of them.
+    """A classifier of each label against the rest, for one label per row or any number of them.
 
     Minimizes ``sum_n |w_n - w_parent(n)|^2 / (2 C) + sum_i sum_n loss(y_in (w_n . x_i + b_n))`` over the weights of all
     nodes n of a tree, where ``y_in`` is 1 if row i has label n and else -1, so that labels with few rows lean on their
@@ -64,12 +66,17 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         Loss of a label: ``log(1 + exp(-m))``, ``max(0, 1 - m)`` or its square. Hinge losses leave most rows without a
         say, so that fits are fast and weights sparse where classes are many and features are words; probabilities
         then come from predictors of held-out rows alone, so they need ``tuning``, or a ``temperature`` from elsewhere.
+    kernel : str, Kernel or callable, default="linear"
+        In place of products of rows, with the logistic loss only: "rbf" or any name or kernel that
+        ``KernelLogisticClassifier`` has for all classes. Functions of rows then lean on each other as weights do;
+        columns should have like scales, as ``sklearn.preprocessing.StandardScaler`` makes them. ``tuning`` learns the
+        kernel's parameters. For ``Blocks`` each has this kernel.
     C : float, array of shape (n_groups,), mapping, Hyperparameters or None, default=None
         The variance of the weights around those of the parent: the larger, the less regular. None stands for a value
         that suits the scale of the data. With several groups of nodes (see ``tying``), one value for all or one for
         each, in the order of ``C_``. ``tuning`` learns it from there. For hinge losses without a tree it is that of
         liblinear. For ``Blocks`` a mapping gives each its own by name. With the logistic loss it may also be the
-        ``hyperparameters_`` of another model.
+        ``hyperparameters_`` of another model, whose kernel counts then. With another kernel this is its variance.
     tying : {"shared", "level", "subtree", "node"}, default="level"
         Which nodes of the tree share a variance: all, as in the paper, those of the same depth, those below the same
         child of the root, or none. Except under "shared", the root has one of its own.
@@ -84,7 +91,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         ``tuning`` learns it: the prior shrinks what features say, which makes rare labels less probable than they are.
     tuning : "cv", CrossValidation or None, default="cv"
         How ``C``, ``temperature`` and ``offset`` are learned by cross-validation. "cv" tries a few values of one
-        variance (``CrossValidation(search="scale")``), and follows the gradient where there are several. With hinge
+        variance (``CrossValidation(search="scale")``), and follows the gradient where more is to be learned. With hinge
         losses, all values are tried in steps of a factor of 4: first one factor of all variances, on a path that starts
         every fit from the dual variables of the last one, then, unless ``search="scale"``, each variance by itself; the
         least calibrated log loss counts, of as many held-out rows as make 16 million predictors. None uses the values
@@ -122,8 +129,9 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     label_form_ : LabelForm or None
         How these were written.
     coef_ : ndarray or csr_array of shape (n_classes, n_features)
-        Weights; sparse where a fit with hinge losses, or ``taxolearn.prune``, leaves few. Under a tree what is stored
-        then is what nodes add to their parents' weights, and these are sums of that, made on demand.
+        Weights, of linear models only; sparse where a fit with hinge losses, or ``taxolearn.prune``, leaves few. Under
+        a tree what is stored then is what nodes add to their parents' weights, and these are sums of that, made on
+        demand.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     C_ : float or dict
@@ -166,6 +174,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         taxonomy: Taxonomy | ClassGraph | Graph | None = None,
         *,
         loss: str = "logistic",
+        kernel: Any = "linear",
         C: Any = None,
         tying: str = "level",
         intercept_variance: float = 1.0,
@@ -182,6 +191,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     ) -> None:
         self.taxonomy = taxonomy
         self.loss = loss
+        self.kernel = kernel
         self.C = C
         self.tying = tying
         self.intercept_variance = intercept_variance
@@ -198,12 +208,18 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        is_pairwise = reads_kernel_values(self.kernel)
+        tags.input_tags.sparse = not is_pairwise
+        tags.input_tags.pairwise = is_pairwise
         tags.classifier_tags.multi_label = True
         return tags
 
     def _expand(self, name: str, value: Any) -> Any:
-        return as_recursive_tuning(self) if name == "tuning" else value
+        expand: dict[str, Callable[[], Any]] = {
+            "tuning": lambda: as_recursive_tuning(self),
+            "kernel": lambda: as_kernel(value),
+        }
+        return expand.get(name, lambda: value)()
 
     # -- Fitting ------------------------------------------------------------------------------------------------------
 
@@ -230,6 +246,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         """
         check_choice("loss", self.loss, tuple(FITS))
         check_choice("tying", self.tying, _TYINGS)
+        as_kernel(self.kernel)
         structure = structure_of(self.taxonomy)
         if isinstance(structure, ClassGraph) and self.loss != "logistic":
             raise ValueError(
@@ -310,6 +327,10 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     @property
     def coef_(self) -> Any:
         check_is_fitted(self)
+        if not isinstance(self._functions, (LinearFunctions, NodeFunctions)):
+            raise AttributeError(
+                f"coef_ are weights of features, which a model with the kernel {self.hyperparameters_.kernel!r} has not"
+            )
         return self._functions.coef
 
     @property

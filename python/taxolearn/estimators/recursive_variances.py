@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taxolearn.couplings.graph import Graph
+from taxolearn.kernels.argument import as_kernel
 from taxolearn.kernels.per_block import PerBlock
 from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
@@ -58,10 +59,11 @@ def as_variances(C: Any, names: list[str], *, has_tree: bool) -> npt.NDArray[np.
 
 
 def as_recursive_tuning(model: Any) -> CrossValidation | None:
-    """How to learn that the argument ``tuning`` means: for one variance, a few values are compared."""
+    """How to learn that the argument ``tuning`` means: for a variance and nothing else, a few values are compared."""
     is_tree = isinstance(model.taxonomy, Taxonomy)
     has_one_variance = model.taxonomy is None or (is_tree and model.tying == "shared")
-    if isinstance(model.tuning, str) and model.tuning == "cv" and has_one_variance:
+    has_variance_only = len(as_kernel(model.kernel).theta) <= 1
+    if isinstance(model.tuning, str) and model.tuning == "cv" and has_one_variance and has_variance_only:
         return CrossValidation(search="scale")
     return as_tuning(model.tuning)
 
@@ -80,4 +82,4 @@ def variances_by_group(table: Hyperparameters) -> Any:
 def _scaled_variance(kernel: Any, factor: float) -> Any:
     if isinstance(kernel, PerBlock):
         return {name: _scaled_variance(kernel[name], factor) for name in kernel.names}
-    return float(kernel.variance * factor)
+    return float(kernel.total_variance * factor)
