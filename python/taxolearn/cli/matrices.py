@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from taxolearn.cli.formats import read_matrix
 from taxolearn.cli.main import CommandError
 from taxolearn.raw_files import read_blocks
 from taxolearn.readers.labelled import LabelledData
+from taxolearn.readers.mulan import read_mulan
+from taxolearn.readers.svmlight import read_svmlight
 
 __all__ = ["has_label_lists", "inputs_and_labels"]
 
@@ -18,15 +20,16 @@ _LOOKED_AT = 2**20  # bytes
 
 
 def inputs_and_labels(
-    path: str, read: Callable[[Path, int | None], LabelledData], n_features: int | None, *, several: bool
+    path: str, kind: str, label_names: str | None, n_features: int | None, *, several: bool
 ) -> tuple[Any, Any]:
-    """Read the inputs, and the labels if there are any.
+    """Read the inputs, and the labels if there are any, of a file of this kind.
 
-    Labels are an array with one for each row, or of objects that are tuples of texts: if ``several`` are expected, or
-    some row does not have exactly one.
+    ``label_names`` is the XML file that names those attributes of an ARFF file that are labels. Labels are an array
+    with one for each row, or of objects that are tuples of texts: if ``several`` are expected, or some row does not
+    have exactly one.
     """
     wanted = n_features or None
-    found = read(Path(path), wanted)
+    found = _read(Path(path), kind, label_names, wanted, several)
     if wanted is not None and found.X.shape[1] != wanted:
         raise CommandError(f"{path}: there are {found.X.shape[1]} features, the model has {wanted}")
     _check_missing(found, path)
@@ -40,6 +43,17 @@ def inputs_and_labels(
     cells = np.empty(len(labels), dtype=object)
     cells[:] = [tuple(map(str, each)) for each in labels]
     return found.X, cells
+
+
+def _read(source: Path, kind: str, label_names: str | None, n_features: int | None, several: bool) -> LabelledData:
+    if label_names is not None:
+        return read_mulan(source, label_names)
+    if kind == "svmlight" and (several or has_label_lists(source)):
+        return read_svmlight(source, n_features=n_features, multilabel=True)
+    try:
+        return read_matrix(source, kind, n_features)
+    except ValueError as error:
+        raise ValueError(str(error).replace("see read_mulan", "give --label-names XML")) from None
 
 
 def _check_missing(found: LabelledData, path: str) -> None:

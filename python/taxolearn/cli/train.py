@@ -27,17 +27,8 @@ from taxolearn import (
     save,
 )
 from taxolearn.blocks import Blocks
-from taxolearn.cli.inputs import (
-    BETWEEN_LABELS,
-    Batch,
-    Columns,
-    DataFile,
-    Schema,
-    check_cells,
-    empty_texts,
-    read_whole,
-    reading,
-)
+from taxolearn.cli.formats import DataFile
+from taxolearn.cli.inputs import BETWEEN_LABELS, Batch, Columns, Schema, check_cells, empty_texts, read_whole, reading
 from taxolearn.cli.labels import LabelOptions, Labels, read_labels, used_rows
 from taxolearn.cli.main import (
     USAGE,
