@@ -194,8 +194,8 @@ def test_commands_read_several_labels(tmp_path, capsys):
     )
     assert main(["train", str(path), "--variance", "100", "-o", str(tmp_path / "m.taxo")]) == 0
     capsys.readouterr()
-    assert main(["predict", str(tmp_path / "m.taxo"), str(path)]) == 0
-    assert capsys.readouterr().out.splitlines() == ["labels", "1;2", "1"]
+    assert main(["predict", str(tmp_path / "m.taxo"), str(path), "--threshold", "0.001"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["labels", "1;2", "1;2"]
 
 
 # Real data

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from taxolearn.cli.main import (
 from taxolearn.cli.matrices import inputs_and_labels
 from taxolearn.features.tables import CellError, TableFeatures
 from taxolearn.readers.tables import CHUNK_ROWS, Chunk, read_chunks
+from taxolearn.taxonomy.graph import ClassGraph
 
 __all__ = [
     "BETWEEN_LABELS",
@@ -245,12 +246,15 @@ class Batch:
         Columns that are passed through.
     lines : list of int
         Where the rows are in the file.
+    graph : ClassGraph or None
+        Of the labels, where the file has one.
     """
 
     X: Any
     labels: Any
     kept: dict[str, list[Any]]
     lines: list[int]
+    graph: ClassGraph | None = None
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -263,7 +267,7 @@ class Batch:
         else:
             X = self.X[rows]
         kept = {name: [column[row] for row in chosen] for name, column in self.kept.items()}
-        return Batch(X, self.labels[rows], kept, [self.lines[row] for row in chosen])
+        return replace(self, X=X, labels=self.labels[rows], kept=kept, lines=[self.lines[row] for row in chosen])
 
 
 @contextmanager
@@ -338,7 +342,7 @@ def read_batches(
         if keep:
             raise CommandError("--keep is for tables: a matrix has no columns to pass through", USAGE)
         several = schema.label_separator is not None
-        X, labels = inputs_and_labels(path, kind, data.label_names, schema.n_features, several=several)
+        X, labels, graph = inputs_and_labels(path, kind, data.label_names, schema.n_features, several=several)
         if with_labels and labels is None:
             raise CommandError(f"{path}: the file has no labels")
         if labels is not None and labels.dtype.kind == "O":
@@ -348,7 +352,7 @@ def read_batches(
         for first in range(0, X.shape[0], rows):
             part = slice(first, min(first + rows, X.shape[0]))
             lines = list(range(part.start + 1, part.stop + 1))
-            yield Batch(X[part], None if labels is None else labels[part], {}, lines)
+            yield Batch(X[part], None if labels is None else labels[part], {}, lines, graph)
 
 
 def read_whole(data: DataFile, schema: Schema, *, allow_unlabelled: bool = False) -> Batch:

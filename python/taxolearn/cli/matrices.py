@@ -10,9 +10,11 @@ import numpy as np
 from taxolearn.cli.formats import read_matrix
 from taxolearn.cli.main import CommandError
 from taxolearn.raw_files import read_blocks
+from taxolearn.readers.arff import ArffData
 from taxolearn.readers.labelled import LabelledData
 from taxolearn.readers.mulan import read_mulan
 from taxolearn.readers.svmlight import read_svmlight
+from taxolearn.taxonomy.graph import ClassGraph
 
 __all__ = ["has_label_lists", "inputs_and_labels"]
 
@@ -21,8 +23,8 @@ _LOOKED_AT = 2**20  # bytes
 
 def inputs_and_labels(
     path: str, kind: str, label_names: str | None, n_features: int | None, *, several: bool
-) -> tuple[Any, Any]:
-    """Read the inputs, and the labels if there are any, of a file of this kind.
+) -> tuple[Any, Any, ClassGraph | None]:
+    """Read the inputs, the labels if there are any, and their graph, if they have one, of a file of this kind.
 
     ``label_names`` is the XML file that names those attributes of an ARFF file that are labels. Labels are an array
     with one for each row, or of objects that are tuples of texts: if ``several`` are expected, or some row does not
@@ -35,14 +37,22 @@ def inputs_and_labels(
     _check_missing(found, path)
     labels = found.y
     if labels is None or (isinstance(labels, np.ndarray) and not several):
-        return found.X, labels
+        return found.X, labels, None
     if isinstance(labels, np.ndarray):
         labels = [(label,) for label in labels.tolist()]
     if not several and all(len(each) == 1 for each in labels):
-        return found.X, np.array([each[0] for each in labels])
+        return found.X, np.array([each[0] for each in labels]), None
     cells = np.empty(len(labels), dtype=object)
     cells[:] = [tuple(map(str, each)) for each in labels]
-    return found.X, cells
+    return found.X, cells, _graph_of(found)
+
+
+def _graph_of(found: LabelledData) -> ClassGraph | None:
+    """The graph that an ARFF file lists, without the root, which says nothing."""
+    if not (isinstance(found, ArffData) and found.is_dag):
+        return None
+    classes = set(found.classes)
+    return ClassGraph.from_edges([pair for pair in found.edges if pair[0] in classes], names=found.classes)
 
 
 def _read(source: Path, kind: str, label_names: str | None, n_features: int | None, several: bool) -> LabelledData:

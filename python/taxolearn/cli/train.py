@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 
 from taxolearn import (
     CentroidClassifier,
+    ClassGraph,
     CrossValidation,
     KernelLogisticClassifier,
     NaiveBayesClassifier,
@@ -365,7 +366,7 @@ class _Training:
         options, labels = self._options.classifier, self._labels
 
         def fit() -> None:
-            self._classifier = _make_classifier(options, self._model, labels.taxonomy, X, labels.n_classes)
+            self._classifier = _make_classifier(options, self._model, labels.structure, X, labels.n_classes)
             self._classifier.fit(X, batch.labels)
 
         self._fit(what, fit)
@@ -414,7 +415,9 @@ class _Training:
         return Pipeline([*steps, ("classifier", self._classifier)])
 
 
-def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | None, X: Any, n_classes: int) -> Any:
+def _make_classifier(
+    options: ModelOptions, model: str, taxonomy: Taxonomy | ClassGraph | None, X: Any, n_classes: int
+) -> Any:
     """The classifier, not yet fitted."""
     common: dict[str, Any] = {"taxonomy": taxonomy, "n_threads": options.threads, "random_state": options.seed}
     if model in _SIMPLE:
@@ -426,13 +429,12 @@ def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | Non
             common["folds"] = options.folds
         return PoolClassifier(time_limit=options.time_limit, **common)
     if model == _OF_SETS:
-        if options.loss is not None:
-            common["loss"] = options.loss
+        usual = {"tol": _TOL} if options.loss in (None, "logistic") else {"loss": options.loss}  # which has its own
         if options.variance is not None:
-            return RecursiveRegularizationClassifier(C=options.variance, tuning=None, **{"tol": _TOL} | common)
+            return RecursiveRegularizationClassifier(C=options.variance, tuning=None, **usual | common)
         scale = CrossValidation(options.folds or _FEW_FOLDS, search="scale", time_limit=options.time_limit)
         by_level = None if taxonomy is None else _tuning(options, X.shape[0], n_classes)
-        return RecursiveRegularizationClassifier(tuning=by_level or scale, **{"tol": _TOL} | common)
+        return RecursiveRegularizationClassifier(tuning=by_level or scale, **usual | common)
     if model == "top-down":
         learning = CrossValidation(options.folds or _FEW_FOLDS, time_limit=options.time_limit)
         return TopDownClassifier(tuning=learning, **common)
@@ -499,7 +501,7 @@ def _plain(message: str) -> str:
 
 
 def _figures(classifier: Any, n_features: int) -> dict[str, Any]:
-    taxonomy = classifier.taxonomy_
+    taxonomy, graph = classifier.taxonomy_, getattr(classifier, "graph_", None)
     learned, result = getattr(classifier, "cv_result_", None), getattr(classifier, "result_", None)
     best = None if learned is None else learned.best
     cv_log_loss = None if learned is None or best is None else float(learned.values[best])
@@ -510,6 +512,7 @@ def _figures(classifier: Any, n_features: int) -> dict[str, Any]:
         "features": n_features,
         "classes": len(classifier.classes_),
         "nodes": None if taxonomy is None else int(taxonomy.n_nodes),
+        "edges": None if graph is None else int(graph.n_edges),
         "cv_log_loss": cv_log_loss,
         "experts": None
         if table is None
@@ -536,6 +539,7 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"  share of {name} in the answers", f"{value:.1%}") for name, value in (figures["shares"] or {}).items()),
         ("classes", figure(figures["classes"])),
         ("nodes of the tree", figure(figures["nodes"])),
+        *([] if figures["edges"] is None else [("edges of the graph", figure(figures["edges"]))]),
     ]
     for name, expert in (figures["experts"] or {}).items():
         weight = f"weight {expert['weight']:.2f}" if expert["weight"] else "not used"

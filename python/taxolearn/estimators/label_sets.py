@@ -40,14 +40,15 @@ class LabelSetClassifier(TaxonomyClassifier):
     hyperparameters_: Hyperparameters
 
     @property
-    def _tree(self) -> LabelTree | LabelGraph | None:
+    def label_tree(self) -> LabelTree | LabelGraph | None:
+        """Which labels lie below which, None where none do."""
         if self.taxonomy_ is not None:
             return LabelTree(self.taxonomy_, self.classes_)
         is_directed = self.graph_ is not None and self.graph_.directed
         return LabelGraph(self.graph_, self.classes_) if is_directed and self.graph_ is not None else None
 
     def _consistent(self, values: Floats) -> Floats:
-        tree = self._tree
+        tree = self.label_tree
         return values if tree is None else tree.raise_parents(values)
 
     def _blocks(self, X: Any, output: str = "probability") -> Iterator[Floats]:
@@ -159,7 +160,7 @@ class LabelSetClassifier(TaxonomyClassifier):
             how = check_choice("thresholds", "expected" if thresholds is None else thresholds, _THRESHOLDS)
             at = 0.5 if how == "fixed" else self.thresholds_
         if how == "expected":
-            tree, chosen_loss = self._tree, "hamming" if loss is None else loss
+            tree, chosen_loss = self.label_tree, "hamming" if loss is None else loss
             return self._write(best_sets(p, chosen_loss, tree) for p in self._blocks(X))
         if loss is not None:
             raise ValueError(f'loss={loss!r} goes with thresholds="expected", got thresholds={thresholds!r}')

@@ -350,6 +350,6 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     def _top(self, X: Any, k: int) -> tuple[npt.NDArray[np.intp], Floats] | None:
         """The k labels with the largest predictors and these, where they can be had without those of all labels."""
         check_is_fitted(self)
-        if not isinstance(self._functions, NodeFunctions) or (self.is_multilabel_ and self._tree is not None):
+        if not isinstance(self._functions, NodeFunctions) or (self.is_multilabel_ and self.label_tree is not None):
             return None
         return self._functions.top(check_inputs(self, X, reset=False), k, check_threads(self.n_threads))
