@@ -5,11 +5,13 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from goods import write_table
 from sklearn.metrics import average_precision_score, f1_score, hamming_loss
 
 import taxolearn
 from taxolearn.cli import main
+from taxolearn.features.missing import ColumnMeans
 
 WORDS = {
     "food/apple": "red sweet crisp",
@@ -373,12 +375,33 @@ def test_every_loss_has_its_own_tolerance(command, tmp_path):
         assert taxolearn.load(tmp_path / "m.taxo")[-1].tol == expected
 
 
-def test_missing_values_of_a_matrix_are_named(command, tmp_path):
+def test_missing_values_of_a_matrix(command, tmp_path):
     head = ["@relation r", "@attribute height numeric", "@attribute y hierarchical 1/2,3", "@data"]
-    data = write_matrix(tmp_path / "t.arff", [*head, "1,1/2@3", "?,3"])
-    code, _, err = command("train", data, "-o", tmp_path / "m.taxo")
+    data = write_matrix(tmp_path / "t.arff", [*head, "1,1/2@3", "?,3", "4,1/2"])
+    whole = write_matrix(tmp_path / "w.arff", [*head, "1,1/2@3", "2,3", "4,1/2"])
+    code, _, err = command("train", whole, "--variance", "1", "-o", tmp_path / "w.taxo")
+    assert code == 0, err
+    code, _, err = command("predict", tmp_path / "w.taxo", data)
     assert code != 0
-    assert "row 2, 'height': the value is missing" in err
+    assert "row 2, 'height': the value is missing, but none was in training" in err
+    code, out, err = command("train", data, "--variance", "1", "-o", tmp_path / "m.taxo", "--json")
+    assert code == 0, err
+    assert any("mean of their column" in remark for remark in json.loads(out)["remarks"])
+    model = taxolearn.load(tmp_path / "m.taxo")
+    assert model[0].mean_.tolist() == [2.5]
+    np.testing.assert_array_equal(model.predict_proba([[np.nan]]), model.predict_proba([[2.5]]))
+    for name in (data, whole):
+        assert command("predict", tmp_path / "m.taxo", name)[0] == 0
+        assert command("evaluate", tmp_path / "m.taxo", name)[0] == 0
+        assert command("report", tmp_path / "m.taxo", name, "-o", tmp_path / "r.html")[0] == 0
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_means_of_columns(kind):
+    X = np.array([[1.0, np.nan, 0.0], [3.0, np.nan, 0.0], [np.nan, np.nan, 6.0]])
+    filled = ColumnMeans().fit(kind(X)).transform(kind(X))
+    filled = filled.toarray() if sp.issparse(filled) else filled
+    np.testing.assert_array_equal(filled, [[1, 0, 0], [3, 0, 0], [2, 0, 6]])
 
 
 def test_a_variance_needs_no_learning(command, tmp_path):

@@ -47,7 +47,9 @@ LEVELS = "\x1f"  # between the levels of several columns, until a separator is c
 
 _TEXTS = "features of texts"
 _USUAL = TableFeatures()
-_LATER_KINDS = ("embed", "embedding_columns", "dates", "sequences")  # of columns, which files of before do not have
+# What files of before do not have.
+_LATER_KINDS = ("embed", "embedding_columns", "dates", "sequences")
+_LATER = {"label_separator": None, "fills_missing": False}
 BETWEEN_LABELS = ";"
 
 
@@ -65,6 +67,8 @@ class Schema:
         Columns of a matrix, None for a table.
     label_separator : str or None
         Between the labels of a cell that holds several; None where a row has one label.
+    fills_missing : bool
+        Whether numbers of a matrix may be missing.
     """
 
     text: list[str]
@@ -78,6 +82,7 @@ class Schema:
     dates: list[str] = field(default_factory=list)
     sequences: list[str] = field(default_factory=list)
     label_separator: str | None = None
+    fills_missing: bool = False
 
     @property
     def is_table(self) -> bool:
@@ -106,7 +111,11 @@ class Schema:
     def from_report(cls, report: Any, model: str) -> Schema:
         """Take the schema from the report of a model that ``train`` has written."""
         try:
-            found = {name: [] for name in _LATER_KINDS} | {"label_separator": None} | report["report"]["input"]
+            found = (
+                {name: [] for name in _LATER_KINDS}
+                | {"label_separator": None, "fills_missing": False}
+                | report["report"]["input"]
+            )
             if "categorical" not in found:  # files of before: labels of one column were taken as they are
                 separator = found["separator"] if len(found["label"]) > 1 else None
                 found = found | {"categorical": [], "separator": separator}
@@ -190,7 +199,7 @@ class Columns:
                     "themselves",
                     USAGE,
                 )
-            return Schema([], [], [], [], None, 0)
+            return Schema([], [], [], [], None, 0, fills_missing=True)
         label = self._label_columns()
         if not inputs:
             raise CommandError(
@@ -342,7 +351,9 @@ def read_batches(
         if keep:
             raise CommandError("--keep is for tables: a matrix has no columns to pass through", USAGE)
         several = schema.label_separator is not None
-        X, labels, graph = inputs_and_labels(path, kind, data.label_names, schema.n_features, several=several)
+        X, labels, graph = inputs_and_labels(
+            path, kind, data.label_names, schema.n_features, several=several, fills_missing=schema.fills_missing
+        )
         if with_labels and labels is None:
             raise CommandError(f"{path}: the file has no labels")
         if labels is not None and labels.dtype.kind == "O":

@@ -9,6 +9,7 @@ import numpy as np
 
 from taxolearn.cli.formats import read_matrix
 from taxolearn.cli.main import CommandError
+from taxolearn.features.missing import has_missing
 from taxolearn.raw_files import read_blocks
 from taxolearn.readers.arff import ArffData
 from taxolearn.readers.labelled import LabelledData
@@ -22,7 +23,7 @@ _LOOKED_AT = 2**20  # bytes
 
 
 def inputs_and_labels(
-    path: str, kind: str, label_names: str | None, n_features: int | None, *, several: bool
+    path: str, kind: str, label_names: str | None, n_features: int | None, *, several: bool, fills_missing: bool
 ) -> tuple[Any, Any, ClassGraph | None]:
     """Read the inputs, the labels if there are any, and their graph, if they have one, of a file of this kind.
 
@@ -34,7 +35,8 @@ def inputs_and_labels(
     found = _read(Path(path), kind, label_names, wanted, several)
     if wanted is not None and found.X.shape[1] != wanted:
         raise CommandError(f"{path}: there are {found.X.shape[1]} features, the model has {wanted}")
-    _check_missing(found, path)
+    if not fills_missing:
+        _check_missing(found, path)
     labels = found.y
     if labels is None or (isinstance(labels, np.ndarray) and not several):
         return found.X, labels, None
@@ -67,9 +69,8 @@ def _read(source: Path, kind: str, label_names: str | None, n_features: int | No
 
 
 def _check_missing(found: LabelledData, path: str) -> None:
-    """Name the first missing value, which models refuse."""
-    values = found.X if isinstance(found.X, np.ndarray) else found.X.data
-    if not np.isnan(values).any():
+    """Name the first missing value, which models refuse that were trained without any."""
+    if not has_missing(found.X):
         return
     where = ""
     if isinstance(found.X, np.ndarray):
@@ -77,8 +78,8 @@ def _check_missing(found: LabelledData, path: str) -> None:
         names = getattr(found, "feature_names", None)
         where = f", row {row + 1}, {'column ' + str(column + 1) if names is None else repr(names[column])}"
     raise CommandError(
-        f"{path}{where}: the value is missing; matrices are taken as they are, so put values in first (in Python by "
-        "sklearn.impute.SimpleImputer), or train from a table, where --numeric columns may have empty cells"
+        f"{path}{where}: the value is missing, but none was in training, so the model does not know what to put in; "
+        "put values in first (in Python by sklearn.impute.SimpleImputer), or train on rows with missing values"
     )
 
 

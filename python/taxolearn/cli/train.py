@@ -53,6 +53,7 @@ from taxolearn.cli.main import (
 )
 from taxolearn.cli.several_labels import rarest_labels, read_label_cells, score_rows
 from taxolearn.estimators.pool import contributions
+from taxolearn.features.missing import ColumnMeans, has_missing
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.save_and_load import DTYPES
 from taxolearn.kernels.argument import kernel_names, start_kernel
@@ -258,6 +259,7 @@ def run(options: TrainOptions) -> None:
     batch = replace(everything, labels=labels.names).take(used)
     check_cells(batch, schema, path)
     schema = replace(schema, separator=labels.separator, n_features=None if schema.is_table else batch.X.shape[1])
+    schema = replace(schema, fills_missing=not schema.is_table and has_missing(batch.X))
     split, about_split = _split(options, batch, labels.leaves_below[used] == 1)
     training = _Training(options, model, labels, schema, page)
     held_out = None
@@ -270,6 +272,7 @@ def run(options: TrainOptions) -> None:
         *labels.notes,
         *about_rows,
         *empty_texts(batch, schema.text or schema.embed),
+        *(["numbers are missing: the mean of their column counts in their place"] if schema.fills_missing else []),
         *about_split,
         *training.remarks,
     ]
@@ -320,7 +323,7 @@ class _Training:
 
     def __init__(self, options: TrainOptions, model: str, labels: Labels, schema: Schema, page: Page) -> None:
         self._options, self._model, self._labels, self._schema, self._page = options, model, labels, schema, page
-        self._features: TableFeatures | None = None
+        self._features: TableFeatures | ColumnMeans | None = None
         self._classifier: Any = None
         self.begin = time.perf_counter()
         self.feature_seconds = self.fit_seconds = 0.0
@@ -400,6 +403,9 @@ class _Training:
             self._features = options.columns.features(self._schema, options.classifier.threads, output)
             with self._stage_of_features(), reading(options.data.path, batch.lines):
                 X = self._features.fit_transform(X)
+        elif self._schema.fills_missing:
+            self._features = ColumnMeans()
+            X = self._features.fit_transform(X)
         self.n_features = int(X.shape[1])
         self.feature_seconds += time.perf_counter() - begin
         return X

@@ -12,6 +12,7 @@ import sklearn.preprocessing as preprocessing
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from taxolearn.features.embeddings import SentenceEmbeddings
+from taxolearn.features.missing import ColumnMeans
 from taxolearn.features.scales import CYCLES, NumberScale
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
@@ -157,6 +158,7 @@ _KINDS: tuple[_Scaler | _Vectorizer | _Table, ...] = (
     _Vectorizer(text.CountVectorizer),
     _Scaler(text.HashingVectorizer, ()),
     _Scaler(preprocessing.Normalizer, ()),
+    _Scaler(ColumnMeans, ("n_features_in_", "mean_")),
     _Scaler(preprocessing.StandardScaler, ("n_features_in_", "mean_", "scale_", "var_", "n_samples_seen_")),
     _Scaler(preprocessing.MaxAbsScaler, ("n_features_in_", "scale_", "max_abs_", "n_samples_seen_")),
     _Scaler(
