@@ -5,11 +5,13 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from goods import write_table
-from sklearn.metrics import f1_score, hamming_loss
+from sklearn.metrics import average_precision_score, f1_score, hamming_loss
 
 import taxolearn
 from taxolearn.cli import main
+from taxolearn.features.missing import ColumnMeans
 
 WORDS = {
     "food/apple": "red sweet crisp",
@@ -316,12 +318,104 @@ def test_matrices_with_several_labels(kind, command, tmp_path):
     assert "any number of labels" in err
 
 
-def test_missing_values_of_a_matrix_are_named(command, tmp_path):
-    head = ["@relation r", "@attribute height numeric", "@attribute y hierarchical 1/2,3", "@data"]
-    data = write_matrix(tmp_path / "t.arff", [*head, "1,1/2@3", "?,3"])
-    code, _, err = command("train", data, "-o", tmp_path / "m.taxo")
+def write_dag(path, count=200, seed=0):
+    """An ARFF file of Clus in which the label "both" lies below two others."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(count, 3)).round(3)
+    has = np.column_stack([X[:, 0] > 0.5, X[:, 1] > 0.5, (X[:, 0] > 0.5) & (X[:, 1] > 0.5), X[:, 2] > 1])
+    covered = has[:, [2]] & np.array([True, True, False, False])  # what "both" implies is not written
+    names = ["one", "two", "both", "other"]
+    graph = "root/one,root/two,one/both,two/both,root/other"
+    head = ["@relation r", *(f"@attribute x{k} numeric" for k in range(3)), f"@attribute y hierarchical {graph}"]
+    sets = [[name for name, there in zip(names, row, strict=True) if there] for row in has & ~covered]
+    rows = [",".join([*map(str, x), "@".join(row) or "?"]) for x, row in zip(X, sets, strict=True)]
+    return write_matrix(path, [*head, "@data", *rows]), X, has
+
+
+def test_a_graph_of_labels_in_a_file(command, tmp_path):
+    data, X, has = write_dag(tmp_path / "t.arff")
+    code, out, err = command("train", data, "-o", tmp_path / "m.taxo", "--json")
+    assert code == 0, err
+    figures = json.loads(out)
+    assert (figures["classes"], figures["edges"]) == (4, 2)
+    assert any("labels make a graph of 4 labels and 2 edges" in remark for remark in figures["remarks"])
+    model = taxolearn.load(tmp_path / "m.taxo")
+    assert model[-1].graph_.parents("both") == ["one", "two"]
+    proba = dict(zip(model[-1].classes_.tolist(), model.predict_proba(X).T, strict=True))
+    assert (proba["both"] <= np.minimum(proba["one"], proba["two"])).all()
+    code, out, err = command("evaluate", tmp_path / "m.taxo", data, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    order = [["one", "two", "both", "other"].index(name) for name in model[-1].classes_.tolist()]
+    truth = has[:, order]  # a row with "both" has what is above it
+    assert found["micro_f1"] == pytest.approx(f1_score(truth, model.predict_proba(X) > 0.5, average="micro"))
+    pooled = average_precision_score(truth.ravel(), model.predict_proba(X).ravel())
+    assert found["pooled_area"] == pytest.approx(pooled, abs=2e-3)
+    code, _, err = command("report", tmp_path / "m.taxo", data, "-o", tmp_path / "r.html")
+    assert code == 0, err
+    assert '"level":2' in (tmp_path / "r.html").read_text(encoding="utf-8").replace(" ", "")
+    code, out, err = command("train", data, "--flat", "-o", tmp_path / "f.taxo", "--json")
+    assert code == 0, err
+    assert taxolearn.load(tmp_path / "f.taxo")[-1].graph_ is None
+    assert not any("graph" in remark for remark in json.loads(out)["remarks"])
+
+
+def test_learned_thresholds(command, trained, tmp_path):
+    model, _ = trained
+    rows = make_rows(60, seed=4)
+    data = write_table(tmp_path / "new.csv", rows)
+    code, out, err = command("predict", model, data, "--thresholds", "s-cut")
+    assert code == 0, err
+    fitted = taxolearn.load(model)
+    X = fitted[:-1].transform({"text": [row["text"] for row in rows]})
+    expected = [";".join(row) for row in fitted[-1].decide(X, thresholds="s-cut")]
+    assert [row["labels"] for row in csv.DictReader(out.splitlines())] == expected
+    code, _, err = command("predict", model, data, "--thresholds", "s-cut", "--top", "2")
     assert code != 0
-    assert "row 2, 'height': the value is missing" in err
+    assert "cannot be combined" in err
+    table = write_table(tmp_path / "t.csv", make_rows(100))
+    given = ["--text", "text", "--labels", "labels", "--variance", "1", "-o", tmp_path / "v.taxo"]
+    assert command("train", table, *given)[0] == 0
+    code, _, err = command("predict", tmp_path / "v.taxo", data, "--thresholds", "s-cut")
+    assert code != 0
+    assert "trained with --variance" in err
+
+
+def test_every_loss_has_its_own_tolerance(command, tmp_path):
+    data = write_table(tmp_path / "t.csv", make_rows(60))
+    for loss, expected in (("hinge", None), ("squared_hinge", None), ("logistic", 1e-5)):
+        given = ["--text", "text", "--labels", "labels", "--variance", "1", "--loss", loss]
+        assert command("train", data, *given, "-o", tmp_path / "m.taxo")[0] == 0
+        assert taxolearn.load(tmp_path / "m.taxo")[-1].tol == expected
+
+
+def test_missing_values_of_a_matrix(command, tmp_path):
+    head = ["@relation r", "@attribute height numeric", "@attribute y hierarchical 1/2,3", "@data"]
+    data = write_matrix(tmp_path / "t.arff", [*head, "1,1/2@3", "?,3", "4,1/2"])
+    whole = write_matrix(tmp_path / "w.arff", [*head, "1,1/2@3", "2,3", "4,1/2"])
+    code, _, err = command("train", whole, "--variance", "1", "-o", tmp_path / "w.taxo")
+    assert code == 0, err
+    code, _, err = command("predict", tmp_path / "w.taxo", data)
+    assert code != 0
+    assert "row 2, 'height': the value is missing, but none was in training" in err
+    code, out, err = command("train", data, "--variance", "1", "-o", tmp_path / "m.taxo", "--json")
+    assert code == 0, err
+    assert any("mean of their column" in remark for remark in json.loads(out)["remarks"])
+    model = taxolearn.load(tmp_path / "m.taxo")
+    assert model[0].mean_.tolist() == [2.5]
+    np.testing.assert_array_equal(model.predict_proba([[np.nan]]), model.predict_proba([[2.5]]))
+    for name in (data, whole):
+        assert command("predict", tmp_path / "m.taxo", name)[0] == 0
+        assert command("evaluate", tmp_path / "m.taxo", name)[0] == 0
+        assert command("report", tmp_path / "m.taxo", name, "-o", tmp_path / "r.html")[0] == 0
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_means_of_columns(kind):
+    X = np.array([[1.0, np.nan, 0.0], [3.0, np.nan, 0.0], [np.nan, np.nan, 6.0]])
+    filled = ColumnMeans().fit(kind(X)).transform(kind(X))
+    filled = filled.toarray() if sp.issparse(filled) else filled
+    np.testing.assert_array_equal(filled, [[1, 0, 0], [3, 0, 0], [2, 0, 6]])
 
 
 def test_a_variance_needs_no_learning(command, tmp_path):

@@ -201,10 +201,11 @@ def test_the_page_of_uncertain_labels_runs(capsys):
 
 
 def test_the_page_of_several_labels_runs(capsys):
-    assert run_page("several-labels.md") == 8
-    first, classes, found, sizes, top, single, machine, answers, reported = capsys.readouterr().out.splitlines()
+    assert run_page("several-labels.md") == 9
+    first, classes, found, sizes, top, single, machine, answers, radial, reported = capsys.readouterr().out.splitlines()
     assert machine.endswith("True")
     assert answers.endswith("(3, 7)")
+    assert radial.endswith("True")
     assert re.fullmatch(r"[\d.]+% True", reported)
     assert all(isinstance(labels, tuple) for labels in ast.literal_eval(first))
     assert ast.literal_eval(classes) == ["art", "pet", "pet/cat", "pet/dog", "place", "place/beach", "place/town"]

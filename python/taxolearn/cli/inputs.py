@@ -1,16 +1,17 @@
-"""Data files as the commands read them: formats, tables in chunks, matrices whole, with labels where there are any."""
+"""Data files as the commands read them: tables in chunks, matrices whole, with labels where there are any."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from taxolearn.cli.embedding import EmbeddingOptions
+from taxolearn.cli.formats import LINES, MATRICES, TABLES, DataFile
 from taxolearn.cli.main import (
     BAD_DATA,
     BAD_MODEL,
@@ -18,40 +19,25 @@ from taxolearn.cli.main import (
     USAGE,
     CommandError,
     column_option,
-    delimiter,
     lengths,
     option,
     options_of,
     positive,
-    quote,
 )
-from taxolearn.cli.matrices import has_label_lists, inputs_and_labels
+from taxolearn.cli.matrices import inputs_and_labels
 from taxolearn.features.tables import CellError, TableFeatures
-from taxolearn.raw_files import Source
-from taxolearn.readers.arff import read_arff
-from taxolearn.readers.labelled import LabelledData
-from taxolearn.readers.mulan import read_mulan
-from taxolearn.readers.npz import read_npz
-from taxolearn.readers.svmlight import read_lshtc, read_svmlight
 from taxolearn.readers.tables import CHUNK_ROWS, Chunk, read_chunks
+from taxolearn.taxonomy.graph import ClassGraph
 
 __all__ = [
     "BETWEEN_LABELS",
-    "FORMATS",
     "LEVELS",
-    "LINES",
-    "MATRICES",
-    "TABLES",
     "Batch",
     "Columns",
-    "DataFile",
-    "FileFormat",
     "Schema",
     "check_cells",
     "empty_texts",
-    "format_of",
     "read_batches",
-    "read_matrix",
     "read_whole",
     "reading",
     "tidy_path",
@@ -59,63 +45,12 @@ __all__ = [
 
 LEVELS = "\x1f"  # between the levels of several columns, until a separator is chosen
 
-_GROUP = "data file"
 _TEXTS = "features of texts"
 _USUAL = TableFeatures()
-_LATER_KINDS = ("embed", "embedding_columns", "dates", "sequences")  # of columns, which files of before do not have
+# What files of before do not have.
+_LATER_KINDS = ("embed", "embedding_columns", "dates", "sequences")
+_LATER = {"label_separator": None, "fills_missing": False}
 BETWEEN_LABELS = ";"
-_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
-
-
-@dataclass(frozen=True)
-class FileFormat:
-    """A file format.
-
-    Attributes
-    ----------
-    endings : tuple of str
-        Endings of the names of such files; ".gz" may follow.
-    read : callable or None
-        Reads a matrix with its labels, from a source and the number of features, None if that is not known. None for
-        tables, which ``tables.read_chunks`` reads by the name of the format.
-    is_lines : bool
-        Whether it is a table in lines of text, which is read and written from front to back, also by pipes.
-    """
-
-    endings: tuple[str, ...]
-    read: Callable[[Source, int | None], LabelledData] | None = None
-    is_lines: bool = False
-
-
-FORMATS = {
-    "csv": FileFormat((".csv",), is_lines=True),
-    "tsv": FileFormat((".tsv", ".tab"), is_lines=True),
-    "jsonl": FileFormat((".jsonl", ".ndjson"), is_lines=True),
-    "parquet": FileFormat((".parquet", ".pq")),
-    "svmlight": FileFormat(
-        (".svm", ".svmlight", ".libsvm"), lambda source, n_features: read_svmlight(source, n_features=n_features)
-    ),
-    "lshtc": FileFormat((), lambda source, n_features: read_lshtc(source, n_features=n_features)),
-    "arff": FileFormat((".arff",), lambda source, _: read_arff(source)),
-    "npz": FileFormat((".npz",), lambda source, n_features: read_npz(source, n_features=n_features)),
-}
-TABLES = tuple(name for name, form in FORMATS.items() if form.read is None)
-MATRICES = tuple(name for name in FORMATS if name not in TABLES)
-LINES = tuple(name for name, form in FORMATS.items() if form.is_lines)
-
-
-def format_of(path: str) -> str | None:
-    """The format by the ending of a file's name, None if that is unknown."""
-    path = path.lower().removesuffix(".gz")
-    return next((name for name, form in FORMATS.items() if path.endswith(form.endings or ("\0",))), None)
-
-
-def read_matrix(source: Source, name: str, n_features: int | None = None) -> LabelledData:
-    """Inputs and labels of a file in one of the formats of ``MATRICES``."""
-    read = FORMATS[name].read
-    if read is None:
-        raise ValueError(f"the format is {name!r}, expected one of {', '.join(MATRICES)}")
-    return read(source, n_features)
 
 
 @dataclass(frozen=True)
@@ -132,6 +67,8 @@ class Schema:
         Columns of a matrix, None for a table.
     label_separator : str or None
         Between the labels of a cell that holds several; None where a row has one label.
+    fills_missing : bool
+        Whether numbers of a matrix may be missing.
     """
 
     text: list[str]
@@ -145,6 +82,7 @@ class Schema:
     dates: list[str] = field(default_factory=list)
     sequences: list[str] = field(default_factory=list)
     label_separator: str | None = None
+    fills_missing: bool = False
 
     @property
     def is_table(self) -> bool:
@@ -173,7 +111,11 @@ class Schema:
     def from_report(cls, report: Any, model: str) -> Schema:
         """Take the schema from the report of a model that ``train`` has written."""
         try:
-            found = {name: [] for name in _LATER_KINDS} | {"label_separator": None} | report["report"]["input"]
+            found = (
+                {name: [] for name in _LATER_KINDS}
+                | {"label_separator": None, "fills_missing": False}
+                | report["report"]["input"]
+            )
             if "categorical" not in found:  # files of before: labels of one column were taken as they are
                 separator = found["separator"] if len(found["label"]) > 1 else None
                 found = found | {"categorical": [], "separator": separator}
@@ -257,7 +199,7 @@ class Columns:
                     "themselves",
                     USAGE,
                 )
-            return Schema([], [], [], [], None, 0)
+            return Schema([], [], [], [], None, 0, fills_missing=True)
         label = self._label_columns()
         if not inputs:
             raise CommandError(
@@ -313,12 +255,15 @@ class Batch:
         Columns that are passed through.
     lines : list of int
         Where the rows are in the file.
+    graph : ClassGraph or None
+        Of the labels, where the file has one.
     """
 
     X: Any
     labels: Any
     kept: dict[str, list[Any]]
     lines: list[int]
+    graph: ClassGraph | None = None
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -331,73 +276,7 @@ class Batch:
         else:
             X = self.X[rows]
         kept = {name: [column[row] for row in chosen] for name, column in self.kept.items()}
-        return Batch(X, self.labels[rows], kept, [self.lines[row] for row in chosen])
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """A data file, and what the user said about it.
-
-    Attributes
-    ----------
-    path : str
-        "-" is the standard input.
-    format : str or None
-        None if the name says it.
-    encoding : str
-        Of a table.
-    delimiter, quote : str or None
-        Of CSV and TSV, as in ``read_chunks``.
-    label_names : str or None
-        The XML file that names the labels of an ARFF file in which they are attributes.
-    """
-
-    path: str = option("data", help="data file to read; - for the standard input")
-    format: str | None = option(
-        "--format", choices=tuple(FORMATS), group=_GROUP, help="format of the data, if the name does not tell"
-    )
-    encoding: str = option(
-        "--encoding", default="utf-8", metavar="NAME", group=_GROUP, help="encoding of a table (default: %(default)s)"
-    )
-    delimiter: str | None = option(
-        "--delimiter",
-        type=delimiter,
-        metavar="C",
-        group=_GROUP,
-        help="character between the fields of a table, or the word tab (default: found from the header)",
-    )
-    quote: str | None = option(
-        "--quote",
-        type=quote,
-        default='"',
-        metavar="C",
-        group=_GROUP,
-        help="character around fields that hold delimiters, or the word none (default: %(default)s)",
-    )
-
-    label_names: str | None = option(
-        "--label-names",
-        metavar="XML",
-        group=_GROUP,
-        help="file that names the attributes of an ARFF file that are labels, as Mulan has it",
-    )
-
-    @property
-    def kind(self) -> str:
-        """The format: as given, or by the ending of the name."""
-        if self.label_names is not None and (self.format or format_of(self.path)) != "arff":
-            raise CommandError(f"--label-names is for ARFF files, and {self.path} is none", USAGE)
-        if self.format is not None:
-            return self.format
-        found = format_of(self.path)
-        if found is None:
-            if self.path.lower().endswith(_SPREADSHEETS):
-                raise CommandError(f"{self.path}: spreadsheets (Excel) are not read; save the table as CSV", USAGE)
-            shown = "standard input" if self.path == "-" else self.path
-            raise CommandError(
-                f"{shown}: the format is not clear from the name; give --format {'|'.join(FORMATS)}", USAGE
-            )
-        return found
+        return replace(self, X=X, labels=self.labels[rows], kept=kept, lines=[self.lines[row] for row in chosen])
 
 
 @contextmanager
@@ -472,8 +351,9 @@ def read_batches(
         if keep:
             raise CommandError("--keep is for tables: a matrix has no columns to pass through", USAGE)
         several = schema.label_separator is not None
-        read = _matrix_reader(data, several)
-        X, labels = inputs_and_labels(path, read, schema.n_features, several=several)
+        X, labels, graph = inputs_and_labels(
+            path, kind, data.label_names, schema.n_features, several=several, fills_missing=schema.fills_missing
+        )
         if with_labels and labels is None:
             raise CommandError(f"{path}: the file has no labels")
         if labels is not None and labels.dtype.kind == "O":
@@ -483,24 +363,7 @@ def read_batches(
         for first in range(0, X.shape[0], rows):
             part = slice(first, min(first + rows, X.shape[0]))
             lines = list(range(part.start + 1, part.stop + 1))
-            yield Batch(X[part], None if labels is None else labels[part], {}, lines)
-
-
-def _matrix_reader(data: DataFile, several: bool) -> Callable[[Any, int | None], LabelledData]:
-    """How to read the file, a matrix."""
-    if data.label_names is not None:
-        names = data.label_names
-        return lambda source, _: read_mulan(source, names)
-
-    def read(source: Any, wanted: int | None) -> LabelledData:
-        if data.kind == "svmlight" and (several or has_label_lists(source)):
-            return read_svmlight(source, n_features=wanted, multilabel=True)
-        try:
-            return read_matrix(source, data.kind, wanted)
-        except ValueError as error:
-            raise ValueError(str(error).replace("see read_mulan", "give --label-names XML")) from None
-
-    return read
+            yield Batch(X[part], None if labels is None else labels[part], {}, lines, graph)
 
 
 def read_whole(data: DataFile, schema: Schema, *, allow_unlabelled: bool = False) -> Batch:

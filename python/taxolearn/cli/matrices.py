@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from taxolearn.cli.formats import read_matrix
 from taxolearn.cli.main import CommandError
+from taxolearn.features.missing import has_missing
 from taxolearn.raw_files import read_blocks
+from taxolearn.readers.arff import ArffData
 from taxolearn.readers.labelled import LabelledData
+from taxolearn.readers.mulan import read_mulan
+from taxolearn.readers.svmlight import read_svmlight
+from taxolearn.taxonomy.graph import ClassGraph
 
 __all__ = ["has_label_lists", "inputs_and_labels"]
 
@@ -18,34 +23,54 @@ _LOOKED_AT = 2**20  # bytes
 
 
 def inputs_and_labels(
-    path: str, read: Callable[[Path, int | None], LabelledData], n_features: int | None, *, several: bool
-) -> tuple[Any, Any]:
-    """Read the inputs, and the labels if there are any.
+    path: str, kind: str, label_names: str | None, n_features: int | None, *, several: bool, fills_missing: bool
+) -> tuple[Any, Any, ClassGraph | None]:
+    """Read the inputs, the labels if there are any, and their graph, if they have one, of a file of this kind.
 
-    Labels are an array with one for each row, or of objects that are tuples of texts: if ``several`` are expected, or
-    some row does not have exactly one.
+    ``label_names`` is the XML file that names those attributes of an ARFF file that are labels. Labels are an array
+    with one for each row, or of objects that are tuples of texts: if ``several`` are expected, or some row does not
+    have exactly one.
     """
     wanted = n_features or None
-    found = read(Path(path), wanted)
+    found = _read(Path(path), kind, label_names, wanted, several)
     if wanted is not None and found.X.shape[1] != wanted:
         raise CommandError(f"{path}: there are {found.X.shape[1]} features, the model has {wanted}")
-    _check_missing(found, path)
+    if not fills_missing:
+        _check_missing(found, path)
     labels = found.y
     if labels is None or (isinstance(labels, np.ndarray) and not several):
-        return found.X, labels
+        return found.X, labels, None
     if isinstance(labels, np.ndarray):
         labels = [(label,) for label in labels.tolist()]
     if not several and all(len(each) == 1 for each in labels):
-        return found.X, np.array([each[0] for each in labels])
+        return found.X, np.array([each[0] for each in labels]), None
     cells = np.empty(len(labels), dtype=object)
     cells[:] = [tuple(map(str, each)) for each in labels]
-    return found.X, cells
+    return found.X, cells, _graph_of(found)
+
+
+def _graph_of(found: LabelledData) -> ClassGraph | None:
+    """The graph that an ARFF file lists, without the root, which says nothing."""
+    if not (isinstance(found, ArffData) and found.is_dag):
+        return None
+    classes = set(found.classes)
+    return ClassGraph.from_edges([pair for pair in found.edges if pair[0] in classes], names=found.classes)
+
+
+def _read(source: Path, kind: str, label_names: str | None, n_features: int | None, several: bool) -> LabelledData:
+    if label_names is not None:
+        return read_mulan(source, label_names)
+    if kind == "svmlight" and (several or has_label_lists(source)):
+        return read_svmlight(source, n_features=n_features, multilabel=True)
+    try:
+        return read_matrix(source, kind, n_features)
+    except ValueError as error:
+        raise ValueError(str(error).replace("see read_mulan", "give --label-names XML")) from None
 
 
 def _check_missing(found: LabelledData, path: str) -> None:
-    """Name the first missing value, which models refuse."""
-    values = found.X if isinstance(found.X, np.ndarray) else found.X.data
-    if not np.isnan(values).any():
+    """Name the first missing value, which models refuse that were trained without any."""
+    if not has_missing(found.X):
         return
     where = ""
     if isinstance(found.X, np.ndarray):
@@ -53,8 +78,8 @@ def _check_missing(found: LabelledData, path: str) -> None:
         names = getattr(found, "feature_names", None)
         where = f", row {row + 1}, {'column ' + str(column + 1) if names is None else repr(names[column])}"
     raise CommandError(
-        f"{path}{where}: the value is missing; matrices are taken as they are, so put values in first (in Python by "
-        "sklearn.impute.SimpleImputer), or train from a table, where --numeric columns may have empty cells"
+        f"{path}{where}: the value is missing, but none was in training, so the model does not know what to put in; "
+        "put values in first (in Python by sklearn.impute.SimpleImputer), or train on rows with missing values"
     )
 
 

@@ -14,6 +14,7 @@ from taxolearn.cli.labels import LabelOptions, Labels, read_labels
 from taxolearn.cli.main import BAD_DATA, USAGE, CommandError, figure
 from taxolearn.report.set_scores import AT
 from taxolearn.set_decisions import SET_LOSSES
+from taxolearn.taxonomy.graph import ClassGraph
 
 __all__ = [
     "SetAnswers",
@@ -37,6 +38,8 @@ def read_label_cells(options: LabelOptions, batch: Batch, path: str) -> Labels:
     flat = [(label, line) for cell, line in zip(cells, batch.lines, strict=True) for label in cell]
     if not flat:
         raise CommandError(f"{path}: no row has a label", BAD_DATA)
+    if batch.graph is not None and options.taxonomy is None and not options.flat:
+        return _labels_of_graph(batch, batch.graph)
     names, lines = (list(each) for each in zip(*flat, strict=True))
     single = replace(batch, X={}, labels=np.array(names), kept={}, lines=lines)
     found = read_labels(replace(options, inner_labels="below"), single, path, 1)
@@ -48,12 +51,26 @@ def read_label_cells(options: LabelOptions, batch: Batch, path: str) -> Labels:
 
     named = _as_cells([tuple(dict.fromkeys(map(name_of, cell))) for cell in cells])
     notes = [note for note in found.notes if "inner node" not in note]
-    without = sum(not cell for cell in cells)
-    if without:
-        notes.append(f"{without:,} of {len(cells):,} rows have no label at all, which the model learns too")
+    notes += _notes_on_empty(cells)
     if max(map(len, cells)) == 1:
         notes.append("no row has more than one label; is --label-separator right, or --label meant?")
     return Labels(named, found.taxonomy, found.separator, np.ones(len(cells), dtype=np.int64), notes)
+
+
+def _labels_of_graph(batch: Batch, graph: ClassGraph) -> Labels:
+    """Labels whose graph is in the file, by which they imply those above them."""
+    note = (
+        f"labels make a graph of {graph.n_nodes:,} labels and {graph.n_edges:,} edges, in which they lean on their "
+        "neighbours and imply those above them (--flat ignores it)"
+    )
+    cells = batch.labels.tolist()
+    notes = [note, *_notes_on_empty(cells)]
+    return Labels(batch.labels, None, None, np.ones(len(cells), dtype=np.int64), notes, graph)
+
+
+def _notes_on_empty(cells: list[Any]) -> list[str]:
+    without = sum(not cell for cell in cells)
+    return [f"{without:,} of {len(cells):,} rows have no label at all, which the model learns too"] if without else []
 
 
 def _as_cells(sets: list[tuple[Any, ...]]) -> NDArray[Any]:
@@ -100,6 +117,7 @@ def score_rows(scores: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         *((f"nDCG of the first {k}", f"{scores[f'ndcg_at_{k}']:.2%}") for k in AT if f"ndcg_at_{k}" in scores),
         ("log loss per row, all labels", figure(scores["log_loss"])),
+        ("AU(PRC), all labels pooled", f"{scores['pooled_area']:.4f}"),
         ("calibration error", f"{scores['calibration_error']:.3%}"),
         ("labels per row", f"{scores['true_labels_per_row']:.2f}, answered {scores['labels_per_row']:.2f}"),
     ]
@@ -120,12 +138,20 @@ class SetAnswers:
     """The columns of the output of ``predict``."""
 
     def __init__(
-        self, model: Any, separator: str, *, top: int, loss: str | None, threshold: float | None, nodes: bool
+        self,
+        model: Any,
+        separator: str,
+        *,
+        top: int,
+        loss: str | None,
+        threshold: float | None,
+        thresholds: str | None,
+        nodes: bool,
     ) -> None:
         self._model = model
         self._classifier = model.steps[-1][1]
         self._separator = separator
-        self._loss, self._threshold = loss, threshold
+        self._loss, self._thresholds = loss, thresholds if threshold is None else threshold
         self._top = 0 if top == 1 else min(top, len(self._classifier.label_form_.columns))
         if nodes:
             raise CommandError("--nodes is for one label per row, and the model has several", USAGE)
@@ -135,8 +161,13 @@ class SetAnswers:
             )
         if loss == "hierarchical" and self._classifier.taxonomy_ is None:
             raise CommandError("--loss hierarchical needs a tree, and the model was trained without one", USAGE)
-        if sum([top > 1, loss is not None, threshold is not None]) > 1:
-            raise CommandError("--top, --loss and --threshold cannot be combined", USAGE)
+        if sum([top > 1, loss is not None, threshold is not None, thresholds is not None]) > 1:
+            raise CommandError("--top, --loss, --threshold and --thresholds cannot be combined", USAGE)
+        if thresholds == "s-cut" and self._classifier.thresholds_ is None:
+            raise CommandError(
+                "--thresholds s-cut needs thresholds learned in training, and the model was trained with --variance",
+                USAGE,
+            )
         self.names = ["labels"]
         if self._top:
             self.names = [f"{name}_{k}" for k in range(1, self._top + 1) for name in ("label", "probability")]
@@ -147,5 +178,5 @@ class SetAnswers:
         if self._top:
             labels, proba = self._classifier.top_classes(X, self._top)
             return [column for k in range(self._top) for column in (labels[:, k].tolist(), proba[:, k].tolist())]
-        sets = self._classifier.decide(X, self._loss, thresholds=self._threshold)
+        sets = self._classifier.decide(X, self._loss, thresholds=self._thresholds)
         return [[self._separator.join(map(str, row)) for row in sets]]

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 
 from taxolearn import (
     CentroidClassifier,
+    ClassGraph,
     CrossValidation,
     KernelLogisticClassifier,
     LabelEmbedding,
@@ -29,17 +30,8 @@ from taxolearn import (
     save,
 )
 from taxolearn.blocks import Blocks
-from taxolearn.cli.inputs import (
-    BETWEEN_LABELS,
-    Batch,
-    Columns,
-    DataFile,
-    Schema,
-    check_cells,
-    empty_texts,
-    read_whole,
-    reading,
-)
+from taxolearn.cli.formats import DataFile
+from taxolearn.cli.inputs import BETWEEN_LABELS, Batch, Columns, Schema, check_cells, empty_texts, read_whole, reading
 from taxolearn.cli.labels import LabelOptions, Labels, read_labels, used_rows
 from taxolearn.cli.main import (
     USAGE,
@@ -63,6 +55,7 @@ from taxolearn.cli.main import (
 )
 from taxolearn.cli.several_labels import rarest_labels, read_label_cells, score_rows
 from taxolearn.estimators.pool import contributions
+from taxolearn.features.missing import ColumnMeans, has_missing
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.save_and_load import DTYPES
 from taxolearn.kernels.argument import kernel_names, start_kernel
@@ -280,6 +273,7 @@ def run(options: TrainOptions) -> None:
     batch = replace(everything, labels=labels.names).take(used)
     check_cells(batch, schema, path)
     schema = replace(schema, separator=labels.separator, n_features=None if schema.is_table else batch.X.shape[1])
+    schema = replace(schema, fills_missing=not schema.is_table and has_missing(batch.X))
     split, about_split = _split(options, batch, labels.leaves_below[used] == 1)
     training = _Training(options, model, labels, schema, page)
     held_out = None
@@ -292,6 +286,7 @@ def run(options: TrainOptions) -> None:
         *labels.notes,
         *about_rows,
         *empty_texts(batch, schema.text or schema.embed),
+        *(["numbers are missing: the mean of their column counts in their place"] if schema.fills_missing else []),
         *about_split,
         *training.remarks,
     ]
@@ -342,7 +337,7 @@ class _Training:
 
     def __init__(self, options: TrainOptions, model: str, labels: Labels, schema: Schema, page: Page) -> None:
         self._options, self._model, self._labels, self._schema, self._page = options, model, labels, schema, page
-        self._features: TableFeatures | None = None
+        self._features: TableFeatures | ColumnMeans | None = None
         self._classifier: Any = None
         self.begin = time.perf_counter()
         self.feature_seconds = self.fit_seconds = 0.0
@@ -388,7 +383,7 @@ class _Training:
         options, labels = self._options.classifier, self._labels
 
         def fit() -> None:
-            self._classifier = _make_classifier(options, self._model, labels.taxonomy, X, labels.n_classes)
+            self._classifier = _make_classifier(options, self._model, labels.structure, X, labels.n_classes)
             self._classifier.fit(X, batch.labels)
 
         self._fit(what, fit)
@@ -422,6 +417,9 @@ class _Training:
             self._features = options.columns.features(self._schema, options.classifier.threads, output)
             with self._stage_of_features(), reading(options.data.path, batch.lines):
                 X = self._features.fit_transform(X)
+        elif self._schema.fills_missing:
+            self._features = ColumnMeans()
+            X = self._features.fit_transform(X)
         self.n_features = int(X.shape[1])
         self.feature_seconds += time.perf_counter() - begin
         return X
@@ -437,7 +435,9 @@ class _Training:
         return Pipeline([*steps, ("classifier", self._classifier)])
 
 
-def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | None, X: Any, n_classes: int) -> Any:
+def _make_classifier(
+    options: ModelOptions, model: str, taxonomy: Taxonomy | ClassGraph | None, X: Any, n_classes: int
+) -> Any:
     """The classifier, not yet fitted."""
     common: dict[str, Any] = {"taxonomy": taxonomy, "n_threads": options.threads, "random_state": options.seed}
     if model in _SIMPLE:
@@ -449,13 +449,12 @@ def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | Non
             common["folds"] = options.folds
         return PoolClassifier(time_limit=options.time_limit, **common)
     if model == _OF_SETS:
-        if options.loss is not None:
-            common["loss"] = options.loss
+        usual = {"tol": _TOL} if options.loss in (None, "logistic") else {"loss": options.loss}  # which has its own
         if options.variance is not None:
-            return RecursiveRegularizationClassifier(C=options.variance, tuning=None, **{"tol": _TOL} | common)
+            return RecursiveRegularizationClassifier(C=options.variance, tuning=None, **usual | common)
         scale = CrossValidation(options.folds or _FEW_FOLDS, search="scale", time_limit=options.time_limit)
         by_level = None if taxonomy is None else _tuning(options, X.shape[0], n_classes)
-        return RecursiveRegularizationClassifier(tuning=by_level or scale, **{"tol": _TOL} | common)
+        return RecursiveRegularizationClassifier(tuning=by_level or scale, **usual | common)
     if model == _EMBEDDING:
         embedding = LabelEmbedding(options.components or 100, random_state=options.seed)
         learning = _tuning(options, X.shape[0], n_classes)
@@ -528,7 +527,7 @@ def _plain(message: str) -> str:
 
 
 def _figures(classifier: Any, n_features: int) -> dict[str, Any]:
-    taxonomy = classifier.taxonomy_
+    taxonomy, graph = classifier.taxonomy_, getattr(classifier, "graph_", None)
     learned, result = getattr(classifier, "cv_result_", None), getattr(classifier, "result_", None)
     best = None if learned is None else learned.best
     cv_log_loss = None if learned is None or best is None else float(learned.values[best])
@@ -539,6 +538,7 @@ def _figures(classifier: Any, n_features: int) -> dict[str, Any]:
         "features": n_features,
         "classes": len(classifier.classes_),
         "nodes": None if taxonomy is None else int(taxonomy.n_nodes),
+        "edges": None if graph is None else int(graph.n_edges),
         "cv_log_loss": cv_log_loss,
         "experts": None
         if table is None
@@ -565,6 +565,7 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"  share of {name} in the answers", f"{value:.1%}") for name, value in (figures["shares"] or {}).items()),
         ("classes", figure(figures["classes"])),
         ("nodes of the tree", figure(figures["nodes"])),
+        *([] if figures["edges"] is None else [("edges of the graph", figure(figures["edges"]))]),
     ]
     for name, expert in (figures["experts"] or {}).items():
         weight = f"weight {expert['weight']:.2f}" if expert["weight"] else "not used"

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.base import NOT_LINEAR, TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_labels
 from taxolearn.fitting.functions import linked
 from taxolearn.set_decisions import LabelGraph, LabelTree, best_sets
@@ -27,7 +27,7 @@ _BATCH = 2**24  # elements of a block of probabilities
 
 
 class LabelSetClassifier(TaxonomyClassifier):
-    """A linear classifier that answers with one label per row or with a set of them, in the form that ``y`` had.
+    """A classifier that answers with one label per row or with a set of them, in the form that ``y`` had.
 
     A subclass sets the attributes below in ``fit``, besides those of ``TaxonomyClassifier``. With label sets, classes
     are the nodes of the taxonomy but the root.
@@ -36,19 +36,19 @@ class LabelSetClassifier(TaxonomyClassifier):
     label_form_: LabelForm | None
     graph_: ClassGraph | None
     thresholds_: Floats | None
-    coef_: Any
     offset_: float
     hyperparameters_: Hyperparameters
 
     @property
-    def _tree(self) -> LabelTree | LabelGraph | None:
+    def label_tree(self) -> LabelTree | LabelGraph | None:
+        """Which labels lie below which, None where none do."""
         if self.taxonomy_ is not None:
             return LabelTree(self.taxonomy_, self.classes_)
         is_directed = self.graph_ is not None and self.graph_.directed
         return LabelGraph(self.graph_, self.classes_) if is_directed and self.graph_ is not None else None
 
     def _consistent(self, values: Floats) -> Floats:
-        tree = self._tree
+        tree = self.label_tree
         return values if tree is None else tree.raise_parents(values)
 
     def _blocks(self, X: Any, output: str = "probability") -> Iterator[Floats]:
@@ -160,7 +160,7 @@ class LabelSetClassifier(TaxonomyClassifier):
             how = check_choice("thresholds", "expected" if thresholds is None else thresholds, _THRESHOLDS)
             at = 0.5 if how == "fixed" else self.thresholds_
         if how == "expected":
-            tree, chosen_loss = self._tree, "hamming" if loss is None else loss
+            tree, chosen_loss = self.label_tree, "hamming" if loss is None else loss
             return self._write(best_sets(p, chosen_loss, tree) for p in self._blocks(X))
         if loss is not None:
             raise ValueError(f'loss={loss!r} goes with thresholds="expected", got thresholds={thresholds!r}')
@@ -228,11 +228,12 @@ class LabelSetClassifier(TaxonomyClassifier):
         """
         if not self.is_multilabel_:
             return super().explain(X, node, top=top, feature_names=feature_names)
+        coef = getattr(self, "coef_", None)
+        if coef is None:
+            raise ValueError(NOT_LINEAR)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         X = check_inputs(self, X, reset=False)
-        return explain_labels(
-            X, self.coef_, self._output(X, "probability"), self.classes_, self.taxonomy_, node, top, names
-        )
+        return explain_labels(X, coef, self._output(X, "probability"), self.classes_, self.taxonomy_, node, top, names)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on labelled data; for several labels per row the share of rows whose labels are all right."""

@@ -79,7 +79,10 @@ def prune(model: Any, share: float) -> Any:
         )
     check_is_fitted(model)
     if not is_linear(model):
-        raise ValueError("prune: the model is not linear, so it has no weights to leave out")
+        raise ValueError(
+            "prune: the model is not linear, so it has no weights of features to leave out, but coefficients of "
+            "training rows"
+        )
     pruned: Any = copy(model)
     if isinstance(model, PoolClassifier):
         pruned.experts_ = {
@@ -106,14 +109,16 @@ def is_linear(model: Any) -> bool:
     """Whether a fitted classifier has weights of features; for a pool, whether some expert has."""
     if isinstance(model, PoolClassifier):
         return any(is_linear(expert) for expert in model.experts_.values())
-    always = (RecursiveRegularizationClassifier, TopDownClassifier, NaiveBayesClassifier, CentroidClassifier)
-    return isinstance(model, always) or (isinstance(model, KernelLogisticClassifier) and hasattr(model, "coef_"))
+    always = (TopDownClassifier, NaiveBayesClassifier, CentroidClassifier)
+    by_kernel = (KernelLogisticClassifier, RecursiveRegularizationClassifier)
+    return isinstance(model, always) or (isinstance(model, by_kernel) and hasattr(model, "coef_"))
 
 
-def _prune_functions(functions: LinearFunctions | NodeFunctions, share: float) -> LinearFunctions | NodeFunctions:
+def _prune_functions(functions: Any, share: float) -> LinearFunctions | NodeFunctions:
     """Of each label against the rest; where these are sums over a tree, of what the nodes add."""
     if isinstance(functions, NodeFunctions):
         return replace(functions, weights=_without_smallest(functions.weights, share))
+    assert isinstance(functions, LinearFunctions)
     return replace(functions, coef=_without_smallest(functions.coef.T, share).T)
 
 

@@ -1,7 +1,7 @@
 """Recursive regularization: a classifier of each label against the rest, which leans on the one of its parent."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,9 @@ from taxolearn.estimators.label_calibration import fit_label_calibration
 from taxolearn.estimators.label_sets import LabelSetClassifier
 from taxolearn.estimators.recursive_fits import FITS
 from taxolearn.estimators.recursive_variances import as_graph, as_recursive_tuning, structure_of, variances_by_group
+from taxolearn.fitting.functions import LinearFunctions
 from taxolearn.fitting.node_functions import NodeFunctions
+from taxolearn.kernels.argument import as_kernel, reads_kernel_values
 from taxolearn.kernels.base import with_params
 from taxolearn.set_decisions import best_thresholds
 from taxolearn.targets import (
@@ -42,7 +44,7 @@ _LARGEST_OFFSET = 1e6
 
 
 class RecursiveRegularizationClassifier(LabelSetClassifier):
-    """A linear classifier of each label against the rest, for one label per row or any number of them.
+    """A classifier of each label against the rest, for one label per row or any number of them.
 
     Minimizes ``sum_n |w_n - w_parent(n)|^2 / (2 C) + sum_i sum_n loss(y_in (w_n . x_i + b_n))`` over the weights of all
     nodes n of a tree, where ``y_in`` is 1 if row i has label n and else -1, so that labels with few rows lean on their
@@ -64,12 +66,17 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         Loss of a label: ``log(1 + exp(-m))``, ``max(0, 1 - m)`` or its square. Hinge losses leave most rows without a
         say, so that fits are fast and weights sparse where classes are many and features are words; probabilities
         then come from predictors of held-out rows alone, so they need ``tuning``, or a ``temperature`` from elsewhere.
+    kernel : str, Kernel or callable, default="linear"
+        In place of products of rows, with the logistic loss only: "rbf" or any name or kernel that
+        ``KernelLogisticClassifier`` has for all classes. Functions of rows then lean on each other as weights do;
+        columns should have like scales, as ``sklearn.preprocessing.StandardScaler`` makes them. ``tuning`` learns the
+        kernel's parameters. For ``Blocks`` each has this kernel.
     C : float, array of shape (n_groups,), mapping, Hyperparameters or None, default=None
         The variance of the weights around those of the parent: the larger, the less regular. None stands for a value
         that suits the scale of the data. With several groups of nodes (see ``tying``), one value for all or one for
         each, in the order of ``C_``. ``tuning`` learns it from there. For hinge losses without a tree it is that of
         liblinear. For ``Blocks`` a mapping gives each its own by name. With the logistic loss it may also be the
-        ``hyperparameters_`` of another model.
+        ``hyperparameters_`` of another model, whose kernel counts then. With another kernel this is its variance.
     tying : {"shared", "level", "subtree", "node"}, default="level"
         Which nodes of the tree share a variance: all, as in the paper, those of the same depth, those below the same
         child of the root, or none. Except under "shared", the root has one of its own.
@@ -124,8 +131,9 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     label_form_ : LabelForm or None
         How these were written.
     coef_ : ndarray or csr_array of shape (n_classes, n_features)
-        Weights; sparse where a fit with hinge losses, or ``taxolearn.prune``, leaves few. Under a tree what is stored
-        then is what nodes add to their parents' weights, and these are sums of that, made on demand.
+        Weights, of linear models only; sparse where a fit with hinge losses, or ``taxolearn.prune``, leaves few. Under
+        a tree what is stored then is what nodes add to their parents' weights, and these are sums of that, made on
+        demand.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     C_ : float or dict
@@ -168,6 +176,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         taxonomy: Taxonomy | ClassGraph | Graph | None = None,
         *,
         loss: str = "logistic",
+        kernel: Any = "linear",
         C: Any = None,
         tying: str = "level",
         intercept_variance: float = 1.0,
@@ -184,6 +193,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     ) -> None:
         self.taxonomy = taxonomy
         self.loss = loss
+        self.kernel = kernel
         self.C = C
         self.tying = tying
         self.intercept_variance = intercept_variance
@@ -200,12 +210,18 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        is_pairwise = reads_kernel_values(self.kernel)
+        tags.input_tags.sparse = not is_pairwise
+        tags.input_tags.pairwise = is_pairwise
         tags.classifier_tags.multi_label = True
         return tags
 
     def _expand(self, name: str, value: Any) -> Any:
-        return as_recursive_tuning(self) if name == "tuning" else value
+        expand: dict[str, Callable[[], Any]] = {
+            "tuning": lambda: as_recursive_tuning(self),
+            "kernel": lambda: as_kernel(value),
+        }
+        return expand.get(name, lambda: value)()
 
     # -- Fitting ------------------------------------------------------------------------------------------------------
 
@@ -232,6 +248,7 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         """
         check_choice("loss", self.loss, tuple(FITS))
         check_choice("tying", self.tying, _TYINGS)
+        as_kernel(self.kernel)
         structure = structure_of(self.taxonomy)
         taxonomy = structure if isinstance(structure, Taxonomy) else None
         offset = check_number("offset", self.offset, least=-_LARGEST_OFFSET)
@@ -308,6 +325,10 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     @property
     def coef_(self) -> Any:
         check_is_fitted(self)
+        if not isinstance(self._functions, (LinearFunctions, NodeFunctions)):
+            raise AttributeError(
+                f"coef_ are weights of features, which a model with the kernel {self.hyperparameters_.kernel!r} has not"
+            )
         return self._functions.coef
 
     @property
@@ -327,6 +348,6 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     def _top(self, X: Any, k: int) -> tuple[npt.NDArray[np.intp], Floats] | None:
         """The k labels with the largest predictors and these, where they can be had without those of all labels."""
         check_is_fitted(self)
-        if not isinstance(self._functions, NodeFunctions) or (self.is_multilabel_ and self._tree is not None):
+        if not isinstance(self._functions, NodeFunctions) or (self.is_multilabel_ and self.label_tree is not None):
             return None
         return self._functions.top(check_inputs(self, X, reset=False), k, check_threads(self.n_threads))

@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from taxolearn.blocks import Blocks
 from taxolearn.couplings.coupling import Independent, Tree
-from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, check_arguments, fit_targets, unconverged
+from taxolearn.estimators.kernel_logistic import (
+    KernelLogisticClassifier,
+    check_arguments,
+    class_functions,
+    fit_targets,
+    unconverged,
+)
 from taxolearn.estimators.recursive_hinge import HingeProblem, fit_hinge_problem
 from taxolearn.estimators.recursive_variances import as_graph, as_recursive_tuning, as_variances, tied_with_root
 from taxolearn.fitting.fit import FitResult
-from taxolearn.fitting.functions import LinearFunctions
+from taxolearn.fitting.functions import ClassFunctions
 from taxolearn.fitting.node_functions import NodeFunctions, functions_of
 from taxolearn.fitting.recursive import RecursiveFit, RecursiveResult
 from taxolearn.kernels import Linear
+from taxolearn.kernels.argument import as_kernel, start_kernels
+from taxolearn.kernels.per_block import PerBlock
 from taxolearn.targets import Targets
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.hyperparameters import Hyperparameters
@@ -43,7 +52,7 @@ class Fitted:
     ``messages`` say what the fit fell short of.
     """
 
-    functions: LinearFunctions | NodeFunctions
+    functions: ClassFunctions | NodeFunctions
     hyperparameters: Hyperparameters
     result: FitResult | RecursiveResult
     learning: LearningResult | None
@@ -53,7 +62,7 @@ class Fitted:
 
 def _fit_logistic(model: RecursiveRegularizationClassifier, X: Any, targets: Targets, sample_weight: Any) -> Fitted:
     """By the joint solver: a kernel logistic regression with independent losses under a tree coupling."""
-    kernel, coupling = _kernel_and_coupling(model, targets.taxonomy)
+    kernel, coupling = _kernel_and_coupling(model, X, targets.taxonomy)
     last = getattr(model, "_joint", None) if model.warm_start else None
     joint = KernelLogisticClassifier() if last is None else last
     joint.set_params(
@@ -76,7 +85,7 @@ def _fit_logistic(model: RecursiveRegularizationClassifier, X: Any, targets: Tar
     if model.warm_start:
         model._joint = joint
     return Fitted(
-        functions=LinearFunctions(joint.coef_, joint.intercept_),
+        functions=class_functions(joint),
         hyperparameters=joint.hyperparameters_,
         result=joint.result_,
         learning=joint.cv_result_,
@@ -85,21 +94,23 @@ def _fit_logistic(model: RecursiveRegularizationClassifier, X: Any, targets: Tar
     )
 
 
-def _kernel_and_coupling(model: RecursiveRegularizationClassifier, taxonomy: Taxonomy | None) -> tuple[Any, Any]:
-    """What the arguments ``C`` and ``tying`` mean for the joint solver."""
+def _kernel_and_coupling(
+    model: RecursiveRegularizationClassifier, X: Any, taxonomy: Taxonomy | None
+) -> tuple[Any, Any]:
+    """What the arguments ``kernel``, ``C`` and ``tying`` mean for the joint solver."""
     C, names = model.C, [] if taxonomy is None else tied_with_root(taxonomy, model.tying)[1]
-    kernel: Any = "linear"
+    kernel: Any = model.kernel if isinstance(model.kernel, str) else as_kernel(model.kernel)
     variances = np.ones(max(1, len(names)))
     if isinstance(C, Hyperparameters):
         kernel = C.kernel
         variances = np.array(list(C.variances.values()) or [1.0])
     elif isinstance(C, Mapping):
         own = {name: check_number(f"C[{name!r}]", value, least=0, strict=True) for name, value in C.items()}
-        kernel = {name: Linear(value) for name, value in own.items()}
+        kernel = _of_blocks(kernel, own, X)
     elif C is not None and taxonomy is not None:
-        kernel, variances = Linear(1.0), as_variances(C, names, has_tree=True)
+        kernel, variances = _of_variance(kernel, 1.0, X), as_variances(C, names, has_tree=True)
     elif C is not None:
-        kernel = Linear(check_number("C", C, least=0, strict=True))
+        kernel = _of_variance(kernel, check_number("C", C, least=0, strict=True), X)
     if taxonomy is None:
         return kernel, Independent() if model.taxonomy is None else as_graph(model.taxonomy)
     if len(names) == 1:
@@ -107,8 +118,37 @@ def _kernel_and_coupling(model: RecursiveRegularizationClassifier, taxonomy: Tax
     return kernel, Tree(model.tying, variances=variances[:-1], root_variance=float(variances[-1]))
 
 
+def _of_variance(kernel: Any, variance: float, X: Any) -> Any:
+    """The kernel with this variance, which all blocks have where inputs are blocks."""
+    if kernel == "linear":
+        return Linear(variance)
+    found = start_kernels(kernel, X)
+    if isinstance(found, PerBlock):
+        return PerBlock({name: found[name] * (variance / found[name].total_variance) for name in found.names})
+    return found * (variance / found.total_variance)
+
+
+def _of_blocks(kernel: Any, variances: dict[str, float], X: Any) -> dict[str, Any]:
+    """The kernels of blocks, each with the variance of its name."""
+    if kernel == "linear":
+        return {name: Linear(value) for name, value in variances.items()}
+    names = X.names if isinstance(X, Blocks) else ()
+    if sorted(variances) != sorted(names):
+        given, known = (", ".join(map(repr, each)) for each in (variances, names))
+        raise ValueError(
+            f"C has variances for {given}, expected the names of blocks: {known or 'none: X is one matrix'}"
+        )
+    found = start_kernels(kernel, X)
+    return {name: found[name] * (value / found[name].total_variance) for name, value in variances.items()}
+
+
 def _fit_hinge(model: RecursiveRegularizationClassifier, X: Any, targets: Targets, sample_weight: Any) -> Fitted:
     """By dual coordinate descent in the core, with variances by held-out rows."""
+    if not (isinstance(model.kernel, str) and model.kernel == "linear"):
+        raise ValueError(
+            f'kernel is {model.kernel!r}, but loss={model.loss!r} is for linear models: leave kernel at "linear", or '
+            'choose loss="logistic"'
+        )
     tol = check_number("tol", _tol(model), least=0, strict=True)
     check_number("verbose", int(model.verbose), least=0, integer=True)
     temperature = check_number("temperature", model.temperature, least=0, strict=True)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from taxolearn.couplings.graph import Graph
+from taxolearn.kernels.argument import as_kernel
 from taxolearn.kernels.per_block import PerBlock
 from taxolearn.targets import Targets
 from taxolearn.taxonomy.graph import ClassGraph
@@ -73,8 +74,8 @@ def as_recursive_tuning(model: Any, targets: Targets | None = None) -> CrossVali
     """
     if not (isinstance(model.tuning, str) and model.tuning == "cv"):
         return as_tuning(model.tuning)
-    is_tree = isinstance(model.taxonomy, Taxonomy)
-    if model.taxonomy is None or (is_tree and model.tying == "shared"):
+    has_one_variance = model.taxonomy is None or (isinstance(model.taxonomy, Taxonomy) and model.tying == "shared")
+    if has_one_variance and len(as_kernel(model.kernel).theta) <= 1:
         return CrossValidation(search="scale")
     tuning = CrossValidation(search="steps")
     if targets is None or model.loss != "logistic":
@@ -102,4 +103,4 @@ def variances_by_group(table: Hyperparameters) -> Any:
 def _scaled_variance(kernel: Any, factor: float) -> Any:
     if isinstance(kernel, PerBlock):
         return {name: _scaled_variance(kernel[name], factor) for name in kernel.names}
-    return float(kernel.variance * factor)
+    return float(kernel.total_variance * factor)

@@ -18,7 +18,6 @@ from taxolearn.files.estimators import (
     unpack_fit,
     unpack_functions,
 )
-from taxolearn.fitting.functions import LinearFunctions
 from taxolearn.fitting.node_functions import NodeFunctions
 from taxolearn.targets import LabelForm
 
@@ -59,10 +58,7 @@ def unpack_recursive(entry: Any, unpacker: Unpacker, version: int) -> RecursiveR
     if entry["functions"]["kind"] == "nodes":
         model._functions = _unpack_nodes(entry["functions"], unpacker, len(model.classes_), model.n_features_in_)
     else:
-        functions = unpack_functions(model, entry, unpacker)
-        if not isinstance(functions, LinearFunctions):
-            raise ContentError("it has functions that are not linear")
-        model._functions = functions
+        model._functions = unpack_functions(model, entry, unpacker)
     model.graph_ = unpacker.value(entry.get("graph"))  # files of before have none
     if model.graph_ is not None:
         model.graph_.index(model.classes_.tolist(), argument="classes")

@@ -39,6 +39,9 @@ class ClassFunctions(Protocol):
     def with_link(self, link: str, temperature: float) -> "ClassFunctions":
         """The same functions, from which probabilities come in another way."""
 
+    def shifted(self, offset: float) -> "ClassFunctions":
+        """With a number added to all predictors."""
+
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         """Predictors of checked inputs, probabilities ("probability") or their logarithms ("log_probability")."""
 
@@ -70,7 +73,6 @@ class LinearFunctions:
         return replace(self, link=link, temperature=temperature)
 
     def shifted(self, offset: float) -> "LinearFunctions":
-        """With a number added to all predictors."""
         return replace(self, intercept=self.intercept + offset)
 
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
@@ -170,6 +172,9 @@ class KernelFunctions:
     def with_link(self, link: str, temperature: float) -> "KernelFunctions":
         return replace(self, link=link, temperature=temperature)
 
+    def shifted(self, offset: float) -> "KernelFunctions":
+        return replace(self, intercept=self.intercept + offset)
+
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         intercept = self.intercept
         if self.kernel_of:
@@ -214,6 +219,9 @@ class MatrixFunctions:
 
     def with_link(self, link: str, temperature: float) -> "MatrixFunctions":
         return replace(self, link=link, temperature=temperature)
+
+    def shifted(self, offset: float) -> "MatrixFunctions":
+        return replace(self, intercept=self.intercept + offset)
 
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         (expansion,) = self.expansions

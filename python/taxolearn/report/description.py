@@ -102,7 +102,7 @@ def cross_validated_log_loss(classifier: Any) -> float | None:
 def explained_by(classifier: Any) -> tuple[bool, str]:
     """Whether features can be shown for answers, and a sentence that says of which model, if it is not the whole."""
     if not isinstance(classifier, PoolClassifier):
-        kinds = (NaiveBayesClassifier, CentroidClassifier, TopDownClassifier, RecursiveRegularizationClassifier)
+        kinds = (NaiveBayesClassifier, CentroidClassifier, TopDownClassifier)
         return isinstance(classifier, kinds) or hasattr(classifier, "coef_"), ""
     name = linear_expert(classifier)
     if not classifier.experts_:
@@ -185,7 +185,8 @@ def _kind(classifier: Any) -> str | None:
         way = "each label against the rest" if classifier.is_multilabel_ else "each class against the rest"
         lean = ", where the weights of a node lean on those of its parent" if tree else ""
         kind = "logistic regression" if classifier.loss == "logistic" else "a linear model"
-        return f"{kind}, {way}{tree}{lean}"
+        basis = _basis(classifier.hyperparameters_.kernel)
+        return f"{kind}, {way}{tree}{lean}{basis}"
     if isinstance(classifier, LabelEmbeddingClassifier):
         k = len(classifier.embedding_.intercept_)
         return f"an embedding of the labels in {k} dimensions that the features predict, and a logistic model by it"
@@ -194,11 +195,14 @@ def _kind(classifier: Any) -> str | None:
         return f"logistic regression, {way}"
     if isinstance(classifier, KernelLogisticClassifier):
         way = "each class against the rest" if classifier.loss == "independent" else "all classes at once"
-        kernel = classifier.hyperparameters_.kernel
-        kernels = kernel.parts if isinstance(kernel, PerBlock) else () if kernel is None else (kernel,)
-        basis = "" if all(isinstance(each, Linear) for each in kernels) else ", by the likeness of rows"
-        return f"logistic regression, {way}{tree}{basis}"
+        return f"logistic regression, {way}{tree}{_basis(classifier.hyperparameters_.kernel)}"
     return None
+
+
+def _basis(kernel: Any) -> str:
+    """What answers go by, where it is not the features."""
+    kernels = kernel.parts if isinstance(kernel, PerBlock) else () if kernel is None else (kernel,)
+    return "" if all(isinstance(each, Linear) for each in kernels) else ", by the likeness of rows"
 
 
 def _settings(classifier: Any) -> list[Setting]:
@@ -251,6 +255,7 @@ def _of_recursive(classifier: RecursiveRegularizationClassifier) -> list[Setting
             Setting(f"C of {group}" if group else "C", f"{value:.3g}", _VARIANCE)
             for group, value in list(values.items())[:_GROUPS]
         ),
+        *([] if _basis(parameters.kernel) == "" else _of_kernel(parameters.kernel)),
         Setting("variance of the intercepts", f"{parameters.intercept_variance:.3g}", _INTERCEPT),
         Setting("temperature", f"{temperature:.3g}", _sureness(temperature)),
     ]

@@ -31,6 +31,7 @@ from taxolearn.report.set_scores import (
     SetTally,
     above_labels,
     lowest,
+    structure_of,
 )
 from taxolearn.set_decisions import LabelTree, best_sets
 from taxolearn.taxonomy.tree import Taxonomy
@@ -127,8 +128,8 @@ class _Collected:
         self._is_tree = tree is not None
         # The node of every class.
         self._nodes_of = np.arange(1, len(self._classes) + 1) if tree is None else tree.index(self._classes)
-        self._above = above_labels(tree, self._classes)
-        self._label_tree = None if tree is None else LabelTree(tree, self._classes)
+        self._above = above_labels(structure_of(classifier), self._classes)
+        self._label_tree = classifier.label_tree
         self._scores = RunningSetScores(classifier)
         self._histograms = ScoreHistograms(len(self._classes))
         self._ways = {way: SetTally(len(self._classes)) for way in self._answers_of()}
@@ -143,7 +144,7 @@ class _Collected:
         """Ways from probabilities to answers, besides the labels that are more probable than not."""
         tree, thresholds = self._label_tree, getattr(self._classifier, "thresholds_", None)
         ways: dict[str, Callable[[Any], Any]] = {"largest expected F1": lambda p: best_sets(p, "f1", tree)}
-        if tree is not None:
+        if isinstance(tree, LabelTree):
             ways["least hierarchical loss"] = lambda p: best_sets(p, "hierarchical", tree)
         if thresholds is not None:
             ways["a learned threshold for each label"] = lambda p: self._closed(p > thresholds)
@@ -312,10 +313,13 @@ class _Collected:
         }
 
     def _levels(self) -> list[dict[str, Any]]:
-        """Scores of the nodes of each depth, nothing without a tree of several."""
-        if not self._is_tree or self._tree.height < 2:
+        """Scores of the nodes of each depth, in a graph by the longest way down; nothing if they have one."""
+        if self._label_tree is None:
             return []
-        tally, depths = self._scores.tally, self._tree.depths[self._nodes_of]
+        tally, depths = self._scores.tally, self._label_tree.depths
+        depths = depths - depths.min() + 1
+        if depths.max() < 2:
+            return []
         f1, occurs = tally.label_f1(), tally.right + tally.missed > 0
         out = []
         for depth in range(1, int(depths.max()) + 1):

@@ -12,8 +12,19 @@ from scipy.special import entr, expit, logit
 
 from taxolearn.report.scores import mean_interval, ratio_interval, share_interval
 from taxolearn.targets import nodes_above, read_label_sets
+from taxolearn.taxonomy.graph import ClassGraph
+from taxolearn.taxonomy.tree import Taxonomy
 
-__all__ = ["AT", "RunningSetScores", "ScoreHistograms", "ScoredSets", "SetTally", "above_labels", "lowest"]
+__all__ = [
+    "AT",
+    "RunningSetScores",
+    "ScoreHistograms",
+    "ScoredSets",
+    "SetTally",
+    "above_labels",
+    "lowest",
+    "structure_of",
+]
 
 AT = (1, 3, 5)  # numbers of labels of which the precision is told
 
@@ -94,14 +105,14 @@ class RunningSetScores:
 
     Parameters
     ----------
-    classifier : classifier with ``classes_``, ``taxonomy_`` and ``label_form_``
+    classifier : classifier with ``classes_``, ``taxonomy_``, ``graph_`` and ``label_form_``
         Fitted.
     """
 
     def __init__(self, classifier: Any) -> None:
         self.classes: NDArray[Any] = classifier.classes_
         self.columns: NDArray[np.int64] = classifier.label_form_.columns
-        self.taxonomy = classifier.taxonomy_
+        self.structure = structure_of(classifier)
         self._known = set(self.classes.tolist())
         self.tally = SetTally(len(self.classes))
         self._unknown = 0
@@ -109,6 +120,7 @@ class RunningSetScores:
         self._at = [k for k in AT if k == 1 or k <= len(self.columns)]
         self._hits, self._gains = np.zeros(len(self._at)), np.zeros(len(self._at))
         self._losses: list[Floats] = []
+        self._pooled = ScoreHistograms(1)
         self._decisions = np.zeros((3, _CELLS))  # numbers of decisions, sums of probabilities, true labels
 
     def add(self, labels: Any, proba: Floats) -> ScoredSets:
@@ -121,6 +133,7 @@ class RunningSetScores:
         loss = -np.log(np.maximum(np.where(true, p, 1 - p), tiny)).sum(axis=1)
         self._losses.append(loss)
         self._add_ranks(true, p)
+        self._pooled.add(true.reshape(-1, 1), p.reshape(-1, 1))
         cell = np.clip(np.ceil(p * _CELLS).astype(np.int64) - 1, 0, None).ravel()
         for total, values in zip(self._decisions, (None, p.ravel(), true.ravel()), strict=True):
             total += np.bincount(cell, weights=values, minlength=_CELLS)
@@ -129,14 +142,14 @@ class RunningSetScores:
     def _read(self, labels: Any) -> tuple[Booleans, NDArray[np.int64]]:
         """The indicator of the labels that are known, closed upwards, and how many others each row has."""
         if hasattr(labels, "tocsr") or len(getattr(labels, "shape", ())) == 2:
-            sets = read_label_sets(labels, self.taxonomy, self.classes, columns=self.columns)[0]
+            sets = read_label_sets(labels, self.structure, self.classes, columns=self.columns)[0]
             return sets.matrix().toarray() > 0, np.zeros(len(sets), dtype=np.int64)
         known = [tuple(label for label in row if label in self._known) for row in labels]
         unknown = np.array([len(row) - len(kept) for row, kept in zip(labels, known, strict=True)], dtype=np.int64)
         if unknown.any() and self._unknown_label is None:
             self._unknown_label = next(label for row in labels for label in row if label not in self._known)
         self._unknown += int(unknown.sum())
-        closed = read_label_sets([*known, ()], self.taxonomy, self.classes)[0].matrix()[:-1]
+        closed = read_label_sets([*known, ()], self.structure, self.classes)[0].matrix()[:-1]
         return closed.toarray() > 0, unknown
 
     def _add_ranks(self, true: Booleans, p: Floats) -> None:
@@ -179,6 +192,7 @@ class RunningSetScores:
             "log_loss": float(losses.mean()),
             "log_loss_interval": mean_interval(losses),
             "log_loss_per_label": float(losses.mean()) / len(self.columns),
+            "pooled_area": float(self._pooled.areas()[0]),
             "calibration_error": float(np.average(np.abs(confidence - frequency), weights=counts)),
             "true_labels_per_row": float(supports.sum() + self._unknown) / n,
             "baseline_log_loss": float(entropy.sum()),
@@ -197,7 +211,7 @@ class ScoreHistograms:
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._true, self._false = (np.zeros((width, 2 * _HALF), dtype=np.int32) for _ in range(2))
+        self._true, self._false = (np.zeros((width, 2 * _HALF), dtype=np.int64) for _ in range(2))
 
     def add(self, truth: Booleans, proba: Floats) -> None:
         """Add rows."""
@@ -206,7 +220,7 @@ class ScoreHistograms:
             place = np.clip(np.ceil(logit(proba) / _STEP) - 1 + _HALF, 0, 2 * _HALF - 1).astype(np.int64)
         place += 2 * _HALF * np.arange(self._width)
         for counts, chosen in ((self._true, truth), (self._false, ~truth)):
-            counts += np.bincount(place[chosen], minlength=counts.size).reshape(counts.shape).astype(np.int32)
+            counts += np.bincount(place[chosen], minlength=counts.size).reshape(counts.shape)
 
     def areas(self) -> Floats:
         """Area under the precision-recall curve of each label by steps (average precision); NaN where none is true.
@@ -252,6 +266,13 @@ def lowest(sets: Booleans, columns: Any, above: Any) -> Booleans:
     return np.asarray(sets & ~(implied.toarray() > 0))
 
 
-def above_labels(taxonomy: Any, classes: NDArray[Any]) -> Any:
-    """Which labels are above which, None without a tree."""
-    return None if taxonomy is None else nodes_above(taxonomy, classes)
+def structure_of(classifier: Any) -> Taxonomy | ClassGraph | None:
+    """The tree or the graph of a classifier's labels."""
+    graph: ClassGraph | None = getattr(classifier, "graph_", None)
+    tree: Taxonomy | None = classifier.taxonomy_
+    return tree if graph is None else graph
+
+
+def above_labels(structure: Taxonomy | ClassGraph | None, classes: NDArray[Any]) -> Any:
+    """Which labels are above which, None without a tree or graph."""
+    return None if structure is None else nodes_above(structure, classes)
