@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from taxolearn.cli.formats import DataFile
-from taxolearn.cli.inputs import Schema, read_batches, reading
+from taxolearn.cli.inputs import DataFile, Schema, read_batches, reading
 from taxolearn.cli.labels import labels_like
 from taxolearn.cli.main import (
     BAD_DATA,

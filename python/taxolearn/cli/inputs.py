@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from taxolearn.cli.embedding import EmbeddingOptions
-from taxolearn.cli.formats import LINES, MATRICES, TABLES, DataFile
 from taxolearn.cli.main import (
     BAD_DATA,
     BAD_MODEL,
@@ -19,12 +18,14 @@ from taxolearn.cli.main import (
     USAGE,
     CommandError,
     column_option,
+    delimiter,
     lengths,
     option,
     options_of,
     positive,
+    quote,
 )
-from taxolearn.cli.matrices import inputs_and_labels
+from taxolearn.cli.matrices import FORMATS, inputs_and_labels
 from taxolearn.features.tables import CellError, TableFeatures
 from taxolearn.readers.tables import CHUNK_ROWS, Chunk, read_chunks
 from taxolearn.taxonomy.graph import ClassGraph
@@ -32,11 +33,16 @@ from taxolearn.taxonomy.graph import ClassGraph
 __all__ = [
     "BETWEEN_LABELS",
     "LEVELS",
+    "LINES",
+    "MATRICES",
+    "TABLES",
     "Batch",
     "Columns",
+    "DataFile",
     "Schema",
     "check_cells",
     "empty_texts",
+    "format_of",
     "read_batches",
     "read_whole",
     "reading",
@@ -51,6 +57,83 @@ _USUAL = TableFeatures()
 _LATER_KINDS = ("embed", "embedding_columns", "dates", "sequences")
 _LATER = {"label_separator": None, "fills_missing": False}
 BETWEEN_LABELS = ";"
+TABLES = tuple(name for name, form in FORMATS.items() if form.read is None)
+MATRICES = tuple(name for name in FORMATS if name not in TABLES)
+LINES = tuple(name for name, form in FORMATS.items() if form.is_lines)
+_GROUP = "data file"
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
+
+
+def format_of(path: str) -> str | None:
+    """The format by the ending of a file's name, None if that is unknown."""
+    path = path.lower().removesuffix(".gz")
+    return next((name for name, form in FORMATS.items() if path.endswith(form.endings or ("\0",))), None)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A data file, and what the user said about it.
+
+    Attributes
+    ----------
+    path : str
+        "-" is the standard input.
+    format : str or None
+        None if the name says it.
+    encoding : str
+        Of a table.
+    delimiter, quote : str or None
+        Of CSV and TSV, as in ``read_chunks``.
+    label_names : str or None
+        The XML file that names the labels of an ARFF file in which they are attributes.
+    """
+
+    path: str = option("data", help="data file to read; - for the standard input")
+    format: str | None = option(
+        "--format", choices=tuple(FORMATS), group=_GROUP, help="format of the data, if the name does not tell"
+    )
+    encoding: str = option(
+        "--encoding", default="utf-8", metavar="NAME", group=_GROUP, help="encoding of a table (default: %(default)s)"
+    )
+    delimiter: str | None = option(
+        "--delimiter",
+        type=delimiter,
+        metavar="C",
+        group=_GROUP,
+        help="character between the fields of a table, or the word tab (default: found from the header)",
+    )
+    quote: str | None = option(
+        "--quote",
+        type=quote,
+        default='"',
+        metavar="C",
+        group=_GROUP,
+        help="character around fields that hold delimiters, or the word none (default: %(default)s)",
+    )
+
+    label_names: str | None = option(
+        "--label-names",
+        metavar="XML",
+        group=_GROUP,
+        help="file that names the attributes of an ARFF file that are labels, as Mulan has it",
+    )
+
+    @property
+    def kind(self) -> str:
+        """The format: as given, or by the ending of the name."""
+        if self.label_names is not None and (self.format or format_of(self.path)) != "arff":
+            raise CommandError(f"--label-names is for ARFF files, and {self.path} is none", USAGE)
+        if self.format is not None:
+            return self.format
+        found = format_of(self.path)
+        if found is None:
+            if self.path.lower().endswith(_SPREADSHEETS):
+                raise CommandError(f"{self.path}: spreadsheets (Excel) are not read; save the table as CSV", USAGE)
+            shown = "standard input" if self.path == "-" else self.path
+            raise CommandError(
+                f"{shown}: the format is not clear from the name; give --format {'|'.join(FORMATS)}", USAGE
+            )
+        return found
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,78 @@
-"""Matrices as the commands read them: with as many features as the model has, and one label per row or several."""
+"""Formats of data files, and matrices as the commands read them: with the features of the model, and one label per row
+or several.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from taxolearn.cli.formats import read_matrix
 from taxolearn.cli.main import CommandError
 from taxolearn.features.missing import has_missing
-from taxolearn.raw_files import read_blocks
-from taxolearn.readers.arff import ArffData
+from taxolearn.raw_files import Source, read_blocks
+from taxolearn.readers.arff import ArffData, read_arff
 from taxolearn.readers.labelled import LabelledData
 from taxolearn.readers.mulan import read_mulan
-from taxolearn.readers.svmlight import read_svmlight
+from taxolearn.readers.npz import read_npz
+from taxolearn.readers.svmlight import read_lshtc, read_svmlight
 from taxolearn.taxonomy.graph import ClassGraph
 
-__all__ = ["has_label_lists", "inputs_and_labels"]
+__all__ = [
+    "FORMATS",
+    "FileFormat",
+    "has_label_lists",
+    "inputs_and_labels",
+    "read_matrix",
+]
 
 _LOOKED_AT = 2**20  # bytes
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A file format.
+
+    Attributes
+    ----------
+    endings : tuple of str
+        Endings of the names of such files; ".gz" may follow.
+    read : callable or None
+        Reads a matrix with its labels, from a source and the number of features, None if that is not known. None for
+        tables, which ``tables.read_chunks`` reads by the name of the format.
+    is_lines : bool
+        Whether it is a table in lines of text, which is read and written from front to back, also by pipes.
+    """
+
+    endings: tuple[str, ...]
+    read: Callable[[Source, int | None], LabelledData] | None = None
+    is_lines: bool = False
+
+
+FORMATS = {
+    "csv": FileFormat((".csv",), is_lines=True),
+    "tsv": FileFormat((".tsv", ".tab"), is_lines=True),
+    "jsonl": FileFormat((".jsonl", ".ndjson"), is_lines=True),
+    "parquet": FileFormat((".parquet", ".pq")),
+    "svmlight": FileFormat(
+        (".svm", ".svmlight", ".libsvm"), lambda source, n_features: read_svmlight(source, n_features=n_features)
+    ),
+    "lshtc": FileFormat((), lambda source, n_features: read_lshtc(source, n_features=n_features)),
+    "arff": FileFormat((".arff",), lambda source, _: read_arff(source)),
+    "npz": FileFormat((".npz",), lambda source, n_features: read_npz(source, n_features=n_features)),
+}
+
+
+def read_matrix(source: Source, name: str, n_features: int | None = None) -> LabelledData:
+    """Inputs and labels of a file in one of the formats of matrices."""
+    read = FORMATS[name].read
+    if read is None:
+        expected = ", ".join(name for name, form in FORMATS.items() if form.read is not None)
+        raise ValueError(f"the format is {name!r}, expected one of {expected}")
+    return read(source, n_features)
 
 
 def inputs_and_labels(

@@ -18,8 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from taxolearn import decisions
-from taxolearn.cli.formats import LINES, DataFile, format_of
-from taxolearn.cli.inputs import read_batches, reading
+from taxolearn.cli.inputs import LINES, DataFile, format_of, read_batches, reading
 from taxolearn.cli.main import (
     USAGE,
     Command,

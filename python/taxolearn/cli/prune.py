@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import taxolearn
-from taxolearn.cli.formats import DataFile
-from taxolearn.cli.inputs import read_whole, reading
+from taxolearn.cli.inputs import DataFile, read_whole, reading
 from taxolearn.cli.labels import labels_like
 from taxolearn.cli.main import (
     USAGE,

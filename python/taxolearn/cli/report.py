@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from taxolearn.blocks import Blocks
-from taxolearn.cli.formats import LINES, DataFile
-from taxolearn.cli.inputs import Batch, Schema, read_batches, reading
+from taxolearn.cli.inputs import LINES, Batch, DataFile, Schema, read_batches, reading
 from taxolearn.cli.labels import labels_like
 from taxolearn.cli.main import (
     USAGE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from collections.abc import Callable
@@ -30,10 +29,20 @@ from taxolearn import (
     save,
 )
 from taxolearn.blocks import Blocks
-from taxolearn.cli.formats import DataFile
-from taxolearn.cli.inputs import BETWEEN_LABELS, Batch, Columns, Schema, check_cells, empty_texts, read_whole, reading
+from taxolearn.cli.inputs import (
+    BETWEEN_LABELS,
+    Batch,
+    Columns,
+    DataFile,
+    Schema,
+    check_cells,
+    empty_texts,
+    read_whole,
+    reading,
+)
 from taxolearn.cli.labels import LabelOptions, Labels, read_labels, used_rows
 from taxolearn.cli.main import (
+    STOPPED_EARLY,
     USAGE,
     Command,
     CommandError,
@@ -45,6 +54,7 @@ from taxolearn.cli.main import (
     option,
     options_of,
     output_option,
+    plain_warning,
     positive,
     seed_option,
     share,
@@ -223,8 +233,7 @@ def _chosen_model(options: ModelOptions, schema: Schema, several: str = "--label
     model = options.model
     if schema.label_separator is not None:
         if model not in (None, _OF_SETS, _EMBEDDING):
-            known = f"{_OF_SETS} or {_EMBEDDING}"
-            raise CommandError(f"{several} for --model {known}, not {model}; leave one of them out", USAGE)
+            raise CommandError(f"{several} for --model {_OF_SETS} or {_EMBEDDING}, not {model}; leave one out", USAGE)
         model = model or (_OF_SETS if options.components is None else _EMBEDDING)
     if model is None and options.components is not None:
         model = _EMBEDDING
@@ -232,10 +241,8 @@ def _chosen_model(options: ModelOptions, schema: Schema, several: str = "--label
         is_logistic = any(_LOGISTIC[0] in _TAKEN_BY[name] and _MODELS[0] not in _TAKEN_BY[name] for name in given)
         model = _LOGISTIC[0] if is_logistic else _MODELS[0]
     for name in given:
-        takers = _TAKEN_BY[name]
-        if model not in takers:
-            flag = "--" + name.replace("_", "-")
-            known = " or ".join(takers)
+        if model not in _TAKEN_BY[name]:
+            flag, known = "--" + name.replace("_", "-"), " or ".join(_TAKEN_BY[name])
             raise CommandError(f"{flag} is for --model {known}, not {model}; leave one of them out", USAGE)
     return model
 
@@ -396,7 +403,7 @@ class _Training:
         with warnings.catch_warnings(record=True) as caught, reading(self._options.data.path):
             warnings.simplefilter("always", UserWarning)
             fit()
-        self.remarks += [_plain(str(each.message)) for each in caught if issubclass(each.category, UserWarning)]
+        self.remarks += [plain_warning(str(each.message)) for each in caught if issubclass(each.category, UserWarning)]
         self.remarks += _notes_on_fit(self._classifier)
         self.fit_seconds += time.perf_counter() - begin
 
@@ -452,18 +459,19 @@ def _make_classifier(
         usual = {"tol": _TOL} if options.loss in (None, "logistic") else {"loss": options.loss}  # which has its own
         if options.variance is not None:
             return RecursiveRegularizationClassifier(C=options.variance, tuning=None, **usual | common)
-        scale = CrossValidation(options.folds or _FEW_FOLDS, search="scale", time_limit=options.time_limit)
-        by_level = None if taxonomy is None else _tuning(options, X.shape[0], n_classes)
-        return RecursiveRegularizationClassifier(tuning=by_level or scale, **usual | common)
+        learning: Any = "cv"
+        if options.folds is not None or options.time_limit is not None:
+            search = "scale" if taxonomy is None else "steps"
+            learning = CrossValidation(options.folds or _FEW_FOLDS, search=search, time_limit=options.time_limit)
+        return RecursiveRegularizationClassifier(tuning=learning, **usual | common)
     if model == _EMBEDDING:
         embedding = LabelEmbedding(options.components or 100, random_state=options.seed)
-        learning = _tuning(options, X.shape[0], n_classes)
-        if taxonomy is None:
-            learning.set_params(search="scale")
-        return LabelEmbeddingClassifier(embedding, tuning=learning, **{"tol": _TOL} | common)
+        by_level = _tuning(options, X.shape[0], n_classes)
+        tuning = by_level if taxonomy is not None else by_level.set_params(search="scale")
+        return LabelEmbeddingClassifier(embedding, tuning=tuning, **{"tol": _TOL} | common)
     if model == "top-down":
-        learning = CrossValidation(options.folds or _FEW_FOLDS, time_limit=options.time_limit)
-        return TopDownClassifier(tuning=learning, **common)
+        by_node = CrossValidation(options.folds or _FEW_FOLDS, time_limit=options.time_limit)
+        return TopDownClassifier(tuning=by_node, **common)
     kernel: Any = options.kernel or kernel_names()[0]
     if options.variance is not None:
         kernel = replace(start_kernel(kernel, X), variance=options.variance)  # type: ignore[type-var]
@@ -489,9 +497,6 @@ def _tuning(options: ModelOptions, n_rows: int, n_classes: int) -> CrossValidati
 # -- What is said about it --------------------------------------------------------------------------------------------
 
 
-_EARLY = "the search for hyperparameters stopped early to save time"
-
-
 def _notes_on_fit(classifier: Any) -> list[str]:
     """What is to be said about a fitted classifier."""
     remarks = []
@@ -507,23 +512,8 @@ def _notes_on_fit(classifier: Any) -> list[str]:
     if learned is not None and learned.best is None:
         remarks.append("there was no time to learn, so hyperparameters have their start values")
     elif learned is not None and learned.status in ("time_limit", "interrupted"):
-        remarks.append(f"{_EARLY}: a longer search may gain a little")
+        remarks.append(f"{STOPPED_EARLY}: a longer search may gain a little")
     return remarks
-
-
-def _plain(message: str) -> str:
-    """What a warning of the package means to somebody at the command line."""
-    if message.startswith("Learning hyperparameters: stopped"):
-        return f"{_EARLY}: a longer search may gain a little (--evaluations)"
-    if message.startswith("Learning hyperparameters: the start values"):
-        return "no hyperparameters could be learned, so they have their start values; do the inputs tell anything?"
-    if message.startswith("Expectation maximization stopped"):
-        return "rows at inner nodes could be told apart a little further, had there been more rounds"
-    if "max_iter" in message:
-        gap = re.search(r"certified relative gap ([\d.e+-]+)", message)
-        reached = f" (certified relative gap {gap[1]})" if gap else ""
-        return f"the fit stopped before it had the accuracy that was asked for{reached}; a larger --tol asks for less"
-    return message.replace('choose labels="own"', "choose --inner-labels own")
 
 
 def _figures(classifier: Any, n_features: int) -> dict[str, Any]:

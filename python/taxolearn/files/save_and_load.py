@@ -32,7 +32,13 @@ from taxolearn.files.container import (
     read_container,
     write_container,
 )
-from taxolearn.files.estimators import describe_classifier, pack_classifier, unpack_classifier
+from taxolearn.files.estimators import (
+    describe_classifier,
+    pack_classifier,
+    pack_transformer,
+    unpack_classifier,
+    unpack_transformer,
+)
 from taxolearn.files.label_embeddings import describe_label_embedding, pack_label_embedding, unpack_label_embedding
 from taxolearn.files.pools import (
     describe_centroid,
@@ -47,7 +53,6 @@ from taxolearn.files.pools import (
 )
 from taxolearn.files.recursive import describe_recursive, pack_recursive, unpack_recursive
 from taxolearn.files.top_down import describe_top_down, pack_top_down, unpack_top_down
-from taxolearn.files.transformers import pack_transformer, unpack_transformer
 from taxolearn.validation import check_choice
 
 __all__ = ["DTYPES", "load", "read_report", "save"]
