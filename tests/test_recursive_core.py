@@ -129,6 +129,40 @@ def test_the_gap_bounds(seed, n, n_nodes, reach, density, loss, tol):
     assert found.relative_gap <= tol
 
 
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_nodes=st.integers(2, 40),
+    reach=st.integers(1, 40),
+    loss=st.sampled_from(LOSSES),
+    is_graph=st.booleans(),
+)
+def test_the_dual_objective_never_falls(seed, n_nodes, reach, loss, is_graph):
+    """P minus the gap, after one sweep, two, ...; what it rises to is the minimum that the alternation finds."""
+    X, Y, parents = random_problem(seed, 15, 3, n_nodes, reach)
+    given_tree = {"parents": parents}
+    if is_graph:
+        Q = np.eye(len(parents))
+        for node in range(1, len(parents)):
+            edge = np.zeros(len(parents))
+            edge[[node, parents[node]]] = 1, -1
+            Q += np.outer(edge, edge)
+        n_classes = Y.shape[1]
+        class_nodes = np.arange(len(parents) - n_classes, len(parents))
+        given_tree = {"graph": NodePrecision(sp.csr_array(Q), class_nodes)}
+    options = {"loss": loss, "tol": 1e-7, "C": 0.3, **given_tree}
+    bounds = []
+    for sweeps in range(1, 6):
+        found = fit(X, Y, max_iter=sweeps, **options)
+        bounds.append(found.objective - found.gap)
+    assert np.diff(bounds).min() >= -1e-9 * abs(bounds[-1])
+    joint = fit(X, Y, max_iter=500, **options)
+    other = fit(X, Y, method="alternating", max_iter=5000, **options)
+    assert joint.status == other.status == "converged"
+    assert joint.objective == pytest.approx(other.objective, rel=1e-6)
+    assert bounds[-1] <= joint.objective * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_weights_are_repetitions(loss):
     X, Y, parents = random_problem(5)

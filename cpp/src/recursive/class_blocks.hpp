@@ -30,6 +30,9 @@ class ClassBlocks {
   const std::vector<double>& variances() const { return variances_; }
   double squared_norm(Index i) const { return squared_norms_[static_cast<std::size_t>(i)]; }
 
+  /// C_il, up to the weight of the class.
+  double row_cost(Index i) const { return costs_[static_cast<std::size_t>(i)]; }
+
   /// C_il.
   double cost(Index i, Index c, bool is_positive) const {
     return costs_[static_cast<std::size_t>(i)] *

@@ -35,16 +35,22 @@ RecursiveResult fit_recursive(const RecursiveProblem& problem, const RecursiveSe
   if (start != nullptr) duals = transposed(blocks.feasible(*start), blocks.rows());
   const bool coupled = problem.taxonomy != nullptr || problem.graph != nullptr;
   const bool joint = settings.method == RecursiveMethod::joint || !coupled;
-  const std::unique_ptr<Sweeps> sweeps = !joint    ? alternating_sweeps(blocks, duals, execution)
-                                         : coupled ? joint_sweeps(blocks, duals)
-                                                   : separate_sweeps(blocks, duals, execution);
+  const std::unique_ptr<Sweeps> sweeps =
+      !joint    ? alternating_sweeps(blocks, duals, execution)
+      : coupled ? is_narrow(blocks) ? narrow_sweeps(blocks, duals) : joint_sweeps(blocks, duals)
+                : separate_sweeps(blocks, duals, execution);
 
   SweepSettings sweep{settings.tolerance >= single_tolerance, safety * settings.tolerance, settings.seed};
   Certificate certificate;
-  bool certified = false;
+  bool certified = start != nullptr;
+  // A start may be good enough as it is, and single precision could not repeat it.
+  if (certified) {
+    certificate = certify(blocks, duals, execution);
+    if (certificate.gap <= settings.tolerance * certificate.objective) result.status = Status::converged;
+  }
   double best = std::numeric_limits<double>::infinity();
   int without_progress = 0;
-  while (result.iterations < settings.max_iterations) {
+  while (result.status != Status::converged && result.iterations < settings.max_iterations) {
     ++result.iterations;
     sweep.seed += 0x9e3779b97f4a7c15u;
     const SweepResult found = sweeps->sweep(sweep, execution);

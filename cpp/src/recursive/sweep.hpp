@@ -34,6 +34,11 @@ class Sweeps {
 std::unique_ptr<Sweeps> separate_sweeps(const ClassBlocks& blocks, const std::vector<SparseColumn>& duals,
                                         const Execution& execution);
 std::unique_ptr<Sweeps> joint_sweeps(const ClassBlocks& blocks, std::vector<SparseColumn> duals);
+
+/// The same for few classes, where all numbers of a row fit in a dense array.
+std::unique_ptr<Sweeps> narrow_sweeps(const ClassBlocks& blocks, std::vector<SparseColumn> duals);
+bool is_narrow(const ClassBlocks& blocks);
+
 std::unique_ptr<Sweeps> alternating_sweeps(const ClassBlocks& blocks, const std::vector<SparseColumn>& duals,
                                            const Execution& execution);
 
