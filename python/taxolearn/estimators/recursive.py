@@ -18,17 +18,16 @@ from taxolearn.estimators.base import TaxonomyClassifier
 from taxolearn.estimators.explain import NodeExplanation, explain_labels
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, check_arguments, fit_targets, unconverged
 from taxolearn.estimators.label_calibration import fit_label_calibration
+from taxolearn.estimators.label_set_answers import LabelSetAnswers
 from taxolearn.fitting.fit import FitResult
 from taxolearn.fitting.functions import LinearFunctions
 from taxolearn.kernels import Linear
-from taxolearn.set_decisions import LabelTree, best_sets, best_thresholds
+from taxolearn.set_decisions import best_sets, best_thresholds
 from taxolearn.targets import (
     LabelForm,
     Targets,
-    closed_sets,
     is_label_sets,
     label_targets,
-    nodes_above,
     read_label_sets,
     read_targets,
     set_targets,
@@ -49,7 +48,7 @@ _LARGEST_OFFSET = 1e6
 _BATCH = 2**24  # elements of a block of probabilities
 
 
-class RecursiveRegularizationClassifier(TaxonomyClassifier):
+class RecursiveRegularizationClassifier(LabelSetAnswers, TaxonomyClassifier):
     """A linear classifier of each label against the rest, for one label per row or any number of them.
 
     Minimizes ``sum_n |w_n - w_parent(n)|^2 / (2 C) + sum_i sum_n log(1 + exp(-y_in (w_n . x_i + b_n)))`` over the
@@ -279,10 +278,6 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
 
     # -- Predicting ---------------------------------------------------------------------------------------------------
 
-    @property
-    def _tree(self) -> LabelTree | None:
-        return None if self.taxonomy_ is None else LabelTree(self.taxonomy_, self.classes_)
-
     def _consistent(self, values: Floats) -> Floats:
         tree = self._tree
         return values if tree is None else tree.raise_parents(values)
@@ -325,10 +320,7 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         """
         if not self.is_multilabel_ or self.taxonomy_ is None:
             return super().predict_node_proba(X)
-        proba = self.predict_proba(X)
-        out = np.ones((len(proba), self.taxonomy_.n_nodes))
-        out[:, self.taxonomy_.index(self.classes_.tolist())] = proba
-        return out
+        return self._with_root(self.predict_proba(X))
 
     def predict(self, X: Any) -> Any:
         """The best class of each row, or all labels that are more probable than not, in the form that ``y`` had.
@@ -464,30 +456,12 @@ class RecursiveRegularizationClassifier(TaxonomyClassifier):
         """Accuracy on labelled data; for several labels per row the share of rows whose labels are all right."""
         if not self.is_multilabel_:
             return super().score(X, y, sample_weight)
-        assert self.label_form_ is not None
-        sets, _, _ = read_label_sets(y, self.taxonomy_, self.classes_, columns=self.label_form_.columns)
-        truth = self.label_form_.restricted(sets.matrix(), self._above())
-        answers = self.label_form_.restricted(self._sets(p > 0.5 for p in self._blocks(X)), self._above())
-        if truth.shape[0] != answers.shape[0]:
-            raise ValueError(f"y has {truth.shape[0]} rows, but X has {answers.shape[0]}")
-        wrong = np.diff(sp.csr_array(truth.astype(bool) != answers.astype(bool)).indptr)
-        return float(np.average(wrong == 0, weights=sample_weight))
+        return self._score_sets((p > 0.5 for p in self._blocks(X)), y, sample_weight)
 
     @property
     def is_multilabel_(self) -> bool:
         check_is_fitted(self)
         return self.label_form_ is not None
-
-    def _above(self) -> Any:
-        return None if self.taxonomy_ is None else nodes_above(self.taxonomy_, self.classes_)
-
-    def _sets(self, blocks: Any) -> sp.csr_array:
-        """The indicator of chosen labels, closed upwards."""
-        return closed_sets(sp.vstack([sp.csr_array(block) for block in blocks], format="csr"), self._above())
-
-    def _write(self, blocks: Any) -> Any:
-        assert self.label_form_ is not None
-        return self.label_form_.write(self._sets(blocks), self.classes_, self._above())
 
 
 @dataclass(frozen=True)

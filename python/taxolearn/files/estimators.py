@@ -34,10 +34,12 @@ __all__ = [
     "pack_classifier",
     "pack_common",
     "pack_fit",
+    "pack_functions",
     "pack_transformer",
     "unpack_classifier",
     "unpack_common",
     "unpack_fit",
+    "unpack_functions",
     "unpack_transformer",
 ]
 
@@ -97,7 +99,7 @@ def pack_fit(model: Any, functions: ClassFunctions, packer: Packer, dtype: Any) 
         "hyperparameters": packer.value(model.hyperparameters_.to_dict()),
         "fit": packer.value(asdict(model.result_)),
         "learning": None if model.cv_result_ is None else _pack_learning(model.cv_result_, packer),
-        "functions": _pack_functions(functions, packer, dtype),
+        "functions": pack_functions(functions, packer, dtype),
     }
 
 
@@ -109,7 +111,7 @@ def unpack_fit(model: Any, entry: Any, unpacker: Unpacker, version: int) -> Clas
     model.result_ = FitResult(**fit | {"ranks": tuple(fit["ranks"])})
     model.cv_result_ = None if entry["learning"] is None else _unpack_learning(entry["learning"], unpacker, version)
     model.n_iter_ = expect(model.result_.iterations, int)
-    functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))
+    functions = unpack_functions(entry["functions"], unpacker, len(model.classes_))
     if functions.n_features != model.n_features_in_:
         raise ContentError("it has another number of features than weights")
     return functions
@@ -219,7 +221,7 @@ def _unpack_learning(entry: Any, unpacker: Unpacker, version: int) -> LearningRe
 # -- Functions of the classes -----------------------------------------------------------------------------------------
 
 
-def _pack_functions(functions: ClassFunctions, packer: Packer, dtype: Any) -> Any:
+def pack_functions(functions: ClassFunctions, packer: Packer, dtype: Any) -> Any:
     intercept = packer.array("intercept", np.asarray(functions.intercept, dtype=np.float64))
     if isinstance(functions, LinearFunctions) and sp.issparse(functions.coef):
         weights = packer.matrix("weights", functions.coef.T.astype(dtype, copy=False))
@@ -252,7 +254,7 @@ def _pack_functions(functions: ClassFunctions, packer: Packer, dtype: Any) -> An
     return out
 
 
-def _unpack_functions(entry: Any, unpacker: Unpacker, n_classes: int) -> ClassFunctions:
+def unpack_functions(entry: Any, unpacker: Unpacker, n_classes: int) -> ClassFunctions:
     kind = entry["kind"]
     intercept = unpacker.array(entry["intercept"], n_classes).astype(np.float64)
     if not np.isfinite(intercept).all():

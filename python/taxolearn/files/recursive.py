@@ -7,8 +7,8 @@ import numpy as np
 from taxolearn.estimators.recursive import RecursiveRegularizationClassifier, variances_by_group
 from taxolearn.files.container import ContentError, Packer, Unpacker, expect
 from taxolearn.files.estimators import describe_classifier, pack_common, pack_fit, unpack_common, unpack_fit
+from taxolearn.files.label_form import pack_label_form, unpack_label_form
 from taxolearn.fitting.functions import LinearFunctions
-from taxolearn.targets import LabelForm
 
 __all__ = ["describe_recursive", "pack_recursive", "unpack_recursive"]
 
@@ -20,14 +20,7 @@ def pack_recursive(model: RecursiveRegularizationClassifier, packer: Packer, dty
         pack_common(model, packer)
         | pack_fit(model, LinearFunctions(model.coef_, model.intercept_), packer, dtype)
         | {
-            "label_form": None
-            if form is None
-            else {
-                "kind": form.kind,
-                "columns": packer.array("label_columns", form.columns.astype(np.int64)),
-                "is_closed": form.is_closed,
-                "library": form.library,
-            },
+            "label_form": None if form is None else pack_label_form(form, packer),
             "offset": float(model.offset_),
             "thresholds": None if model.thresholds_ is None else packer.array("thresholds", model.thresholds_),
         }
@@ -45,22 +38,13 @@ def unpack_recursive(entry: Any, unpacker: Unpacker, version: int) -> RecursiveR
     model.coef_, model.intercept_ = functions.coef, functions.intercept
     model.C_ = variances_by_group(model.hyperparameters_)
     n_classes = len(model.classes_)
-    model.label_form_ = None if form is None else _unpack_form(form, unpacker, n_classes)
+    model.label_form_ = None if form is None else unpack_label_form(form, unpacker, n_classes)
     model.offset_ = expect(entry["offset"], float)
     if not np.isfinite(model.offset_):
         raise ContentError("its offset is not finite")
     thresholds = entry["thresholds"]
     model.thresholds_ = None if thresholds is None else unpacker.array(thresholds, n_classes).astype(np.float64)
     return model
-
-
-def _unpack_form(entry: Any, unpacker: Unpacker, n_classes: int) -> LabelForm:
-    columns = unpacker.array(entry["columns"], None, kinds="i").astype(np.int64)
-    if len(np.unique(columns)) != len(columns) or not ((columns >= 0) & (columns < n_classes)).all():
-        raise ContentError("it has labels that are no classes")
-    return LabelForm(
-        expect(entry["kind"], str), columns, expect(entry["is_closed"], bool), expect(entry["library"], str)
-    )
 
 
 def describe_recursive(entry: Any, unpacker: Unpacker, version: int) -> dict[str, Any]:
