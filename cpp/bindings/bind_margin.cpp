@@ -130,7 +130,7 @@ void bind_margin(py::module_& module) {
              py::arg("label_offsets"), py::arg("labels"), py::arg("loss") = MarginLoss::hamming,
              py::arg("scales") = std::vector<double>(), py::arg("C") = 1.0, py::arg("bias") = 1.0,
              py::arg("kernel") = py::none(), py::arg("sample_weight") = py::none(), py::arg("memory_limit") = 4e9,
-             py::arg("tol") = 1e-2, py::arg("max_iter") = 1000, py::arg("seed") = 0, py::arg("start") = py::none(),
+             py::arg("tol") = 1e-2, py::arg("max_iter") = 10000, py::arg("seed") = 0, py::arg("start") = py::none(),
              py::arg("n_threads") = 1, py::arg("progress") = py::none());
   module.def("max_marginals", &marginals,
              "Per node, the best score of a union of partial paths with it minus the best of one without.",

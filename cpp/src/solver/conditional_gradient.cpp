@@ -15,7 +15,7 @@ namespace {
 constexpr Index batch_rows = 64;
 constexpr int oracle_calls = 10;       // per visit, at most
 constexpr double settled = 0.1;        // share of a row's gap that may stay when the next one is visited
-constexpr double working_share = 1.0;  // of the mean gap, that rows of the working set have at least
+constexpr double working_share = 0.3;  // of the mean gap, that rows of the working set have at least
 constexpr int working_passes = 10;     // between passes over all rows, at most
 constexpr double safety = 0.9;         // of the tolerance, for what passes meet on their way
 constexpr int patience = 20;           // certificates without progress

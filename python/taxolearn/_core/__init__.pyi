@@ -546,7 +546,7 @@ def fit_margin(
     sample_weight: _Floats | None = None,
     memory_limit: float = 4e9,
     tol: float = 1e-2,
-    max_iter: int = 1000,
+    max_iter: int = 10000,
     seed: int = 0,
     start: _Labelings | None = None,
     n_threads: int = 1,

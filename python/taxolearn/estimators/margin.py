@@ -75,9 +75,9 @@ class MaxMarginTreeClassifier(LabelSetAnswers, TaxonomyClassifier):
         Number of folds for ``C`` and ``calibrate``.
     tol : float, default=1e-2
         Certified duality gap at which to stop, relative to the objective.
-    max_iter : int, default=1000
-        Largest number of passes over the rows. If it is reached, the model is usable and a ``ConvergenceWarning`` says
-        how far the fit came.
+    max_iter : int, default=10000
+        Largest number of passes over the rows, or those far from the optimum. If it is reached, the model is usable
+        and a ``ConvergenceWarning`` says how far the fit came.
     memory_limit : float, default=4e9
         Bytes that the matrix of a kernel may take; a larger one is computed anew in every pass.
     n_threads : int or None, default=None
@@ -135,7 +135,7 @@ class MaxMarginTreeClassifier(LabelSetAnswers, TaxonomyClassifier):
         calibrate: bool = False,
         folds: int = 3,
         tol: float = 1e-2,
-        max_iter: int = 1000,
+        max_iter: int = 10_000,
         memory_limit: float = 4e9,
         n_threads: int | None = None,
         random_state: Any = 0,
@@ -321,6 +321,7 @@ class MaxMarginTreeClassifier(LabelSetAnswers, TaxonomyClassifier):
         An indicator matrix has the columns of ``y``. Label sets come as a list of tuples, or of sets if ``y`` had sets;
         they hold the labels above others if those of ``y`` did, and else the lowest ones only.
         """
+        check_is_fitted(self)
         return self._write(u > 0 for u in self._blocks(X))
 
     def decide(self, X: Any, loss: Any = "hamming", *, stop_cost: Any = None, confidence: Any = None) -> Any:
@@ -342,6 +343,7 @@ class MaxMarginTreeClassifier(LabelSetAnswers, TaxonomyClassifier):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose labels are all right."""
+        check_is_fitted(self)
         return self._score_sets((u > 0 for u in self._blocks(X)), y, sample_weight)
 
 

@@ -24,7 +24,7 @@ MARGIN_LOSSES = tuple(_LOSSES)
 """Names of the losses that margins can be scaled by."""
 
 LabelingDuals = tuple[npt.NDArray[np.int64], Floats, Floats, npt.NDArray[np.int8]]
-"""Dual variables: offsets of the rows, and shares, losses and signs of the labelings that they have beside their own."""
+"""Dual variables: offsets of the rows, and shares, losses and signs of their labelings other than their own."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def fit_margin(
     sample_weight: Floats | None = None,
     memory_limit: float = 4e9,
     tol: float = 1e-2,
-    max_iter: int = 1000,
+    max_iter: int = 10_000,
     random_state: int = 0,
     start: LabelingDuals | None = None,
     n_threads: int = 1,
@@ -127,8 +127,8 @@ def fit_margin(
         Bytes that the matrix of a kernel may take; a larger one is computed anew in every pass.
     tol : float, default=1e-2
         Largest relative duality gap.
-    max_iter : int, default=1000
-        Largest number of passes.
+    max_iter : int, default=10000
+        Largest number of passes over all rows, or those with large gaps.
     random_state : int, default=0
         Of the order of rows.
     start : tuple of arrays, optional

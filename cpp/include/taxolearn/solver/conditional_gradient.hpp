@@ -74,7 +74,7 @@ struct VertexWeights {
 
 struct ConditionalGradientSettings {
   double tolerance = 1e-2;    ///< on the certified gap relative to the objective
-  int max_iterations = 1000;  ///< passes over all rows or those with large gaps
+  int max_iterations = 10000;  ///< passes over all rows or those with large gaps
   std::uint64_t seed = 0;     ///< of the order of rows
 };
 
