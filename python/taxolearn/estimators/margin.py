@@ -286,6 +286,9 @@ class MaxMarginTreeClassifier(LabelSetAnswers, TaxonomyClassifier):
     def _output(self, X: Any, output: str) -> Floats:
         order, parents = label_order(self.taxonomy_, self.classes_)
         u = node_marginals(self.functions_, X, order, parents, check_threads(self.n_threads))
+        tree = self._tree
+        if tree is not None:
+            u = tree.raise_parents(u)  # by as much as rounding
         if output == "predictor":
             return u
         if self.calibration_ is None:
