@@ -73,9 +73,9 @@ struct VertexWeights {
 };
 
 struct ConditionalGradientSettings {
-  double tolerance = 1e-2;    ///< on the certified gap relative to the objective
+  double tolerance = 1e-2;     ///< on the certified gap relative to the objective
   int max_iterations = 10000;  ///< passes over all rows or those with large gaps
-  std::uint64_t seed = 0;     ///< of the order of rows
+  std::uint64_t seed = 0;      ///< of the order of rows
 };
 
 struct ConditionalGradientResult {
