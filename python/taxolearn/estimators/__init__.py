@@ -3,6 +3,7 @@
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.explain import NodeExplanation
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.margin import MaxMarginTreeClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, PoolRow, PoolTable
 from taxolearn.estimators.pooling.weights import PoolResult, fit_pool_weights, fit_temperature
@@ -13,6 +14,7 @@ from taxolearn.estimators.top_down import TopDownClassifier
 __all__ = [
     "CentroidClassifier",
     "KernelLogisticClassifier",
+    "MaxMarginTreeClassifier",
     "NaiveBayesClassifier",
     "NodeExplanation",
     "PoolClassifier",

@@ -114,9 +114,10 @@ def unpack_fit(model: Any, entry: Any, unpacker: Unpacker, version: int) -> None
     model.n_iter_ = expect(model.result_.iterations, int)
 
 
-def unpack_functions(model: Any, entry: Any, unpacker: Unpacker) -> ClassFunctions:
-    """The functions of a classifier whose other parts are there."""
-    functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))
+def unpack_functions(model: Any, entry: Any, unpacker: Unpacker, n_functions: int | None = None) -> ClassFunctions:
+    """The functions of a classifier whose other parts are there: one of each class, or so many."""
+    n_functions = len(model.classes_) if n_functions is None else n_functions
+    functions = _unpack_functions(entry["functions"], unpacker, n_functions)
     if functions.n_features != model.n_features_in_:
         raise ContentError("it has another number of features than weights")
     return functions

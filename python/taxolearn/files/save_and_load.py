@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.margin import MaxMarginTreeClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
 from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
@@ -38,6 +39,7 @@ from taxolearn.files.estimators import (
     unpack_classifier,
     unpack_transformer,
 )
+from taxolearn.files.margin import describe_margin, pack_margin, unpack_margin
 from taxolearn.files.pools import (
     describe_centroid,
     describe_naive_bayes,
@@ -236,6 +238,7 @@ _KINDS = (
     _Kind(NaiveBayesClassifier, "naive Bayes", pack_naive_bayes, unpack_naive_bayes, describe_naive_bayes),
     _Kind(CentroidClassifier, "centroid", pack_centroid, unpack_centroid, describe_centroid),
     _Kind(RecursiveRegularizationClassifier, "recursive", pack_recursive, unpack_recursive, describe_recursive),
+    _Kind(MaxMarginTreeClassifier, "max-margin", pack_margin, unpack_margin, describe_margin),
     _Kind(PoolClassifier, "pool", _pack_pool, _unpack_pool, describe_pool),
 )
 
