@@ -8,6 +8,10 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import cross_val_predict
+from sklearn.utils import assert_all_finite
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 import taxolearn
 from taxolearn import MaxMarginTreeClassifier, RecursiveRegularizationClassifier, Taxonomy
@@ -34,6 +38,51 @@ def documents(n=120, seed=0, noise=0.5):
 
 X, Y = documents()
 X_NEW, Y_NEW = documents(seed=1)
+
+
+class OfOneLabel(MaxMarginTreeClassifier):
+    """Reads one label per row and answers with the best one, for the checks of scikit-learn, which have such labels."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        tags.classifier_tags.multi_label = False
+        return tags
+
+    def fit(self, X, y, sample_weight=None):
+        if y is not None:
+            assert_all_finite(y)
+            check_classification_targets(y)
+            y = [[int(label) if isinstance(label, float) else label] for label in column_or_1d(y, warn=True).tolist()]
+        return super().fit(X, y, sample_weight)
+
+    def decision_function(self, X):
+        u = super().decision_function(X)
+        return u[:, 1] - u[:, 0] if u.shape[1] == 2 else u
+
+    def predict_proba(self, X):
+        p = super().predict_proba(X)
+        return p / p.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X):
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X):
+        best = super().decision_function(X).argmax(axis=1)
+        return self.classes_[best]
+
+
+@parametrize_with_checks(
+    [OfOneLabel(calibrate=True, folds=2), OfOneLabel(C="cv", calibrate=True, kernel="rbf", folds=2)],
+    expected_failed_checks=lambda estimator: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "rows that are repeated or removed make other folds"
+        for kind in ("dense", "sparse")
+    },
+)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:The fit stopped after")  # some features have a mean of 100 and a deviation of 1
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
 
 
 @pytest.mark.parametrize("loss", ["hamming", "hierarchical", "zero-one"])
@@ -173,6 +222,7 @@ def test_files(given, tmp_path):
     assert loaded.predict(X_NEW) == model.predict(X_NEW)
     assert (loaded.result_, loaded.C_, loaded.calibration_) == (model.result_, model.C_, model.calibration_)
     assert loaded.held_out_losses_ == model.held_out_losses_
+    np.testing.assert_array_equal(loaded.thresholds_, model.thresholds_)
     assert taxolearn.read_report(tmp_path / "model.taxo")
 
 
@@ -224,6 +274,98 @@ def test_awkward_data():
 def test_errors(given, y, error, message):
     with pytest.raises(error, match=message):
         MaxMarginTreeClassifier(**{"taxonomy": TREE} | given).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("rows", "y", "given", "message"),
+    [
+        (np.where(np.arange(12) == 5, np.nan, X), Y, {}, "X contains NaN"),
+        (sp.csr_array(np.where(np.arange(12) == 5, np.inf, X)), Y, {}, "X contains infinity"),
+        (X, [[]] * len(X), {}, "says nothing"),
+        (X, np.zeros((len(X), len(LEAVES)), dtype=int), {}, "says nothing"),
+        (X, [[TREE.names[0]]] * len(X), {}, "the root of the taxonomy"),
+        (X[:0], np.zeros((0, len(LEAVES)), dtype=int), {}, "at least one row"),
+        (X[:, :0], Y, {}, "0 feature"),
+        (X[:5], Y, {}, "inconsistent numbers of samples"),
+        (X, None, {}, "requires y"),
+        (X, Y, {"sample_weight": [1.0, 2.0]}, "sample_weight"),
+        (X, Y, {"sample_weight": -np.ones(len(X))}, "Negative values"),
+        (X, Y, {"sample_weight": np.zeros(len(X))}, "at least one non-zero"),
+    ],
+)
+def test_rows_that_cannot_be(rows, y, given, message):
+    model = MaxMarginTreeClassifier(TREE)
+    with pytest.raises(ValueError, match=message):
+        model.fit(rows, y, **given)
+    assert not hasattr(model, "classes_")
+
+
+def test_a_tree_with_one_node():
+    y = [["only"] if x > 0 else [] for x in X[:, 0]]
+    model = MaxMarginTreeClassifier(Taxonomy.from_labels(["only"])).fit(X, y)
+    assert model.score(X, y) > 0.9
+    flat = MaxMarginTreeClassifier().fit(X, y)
+    np.testing.assert_array_equal(flat.decision_function(X), model.decision_function(X))
+
+
+def test_thresholds_come_with_probabilities():
+    model = MaxMarginTreeClassifier(TREE, calibrate=True).fit(X, Y)
+    above = [set(row) for row in model.decide(X_NEW, thresholds="s-cut")]
+    p = model.predict_proba(X_NEW)
+    for row, answer in zip(p > model.thresholds_, above, strict=True):
+        named = set(model.classes_[row].tolist())
+        assert answer == named | {name for name in model.classes_ if any(o.startswith(name + "/") for o in named)}
+    labels, largest = model.top_classes(X_NEW, 2)
+    np.testing.assert_array_equal(largest, -np.sort(-p, axis=1)[:, :2])
+    assert labels.shape == largest.shape
+    again = clone(model).fit(X, Y).refit(X_NEW, Y_NEW)
+    np.testing.assert_array_equal(again.thresholds_, model.thresholds_)
+    with pytest.raises(ValueError, match="calibrate=True"):
+        MaxMarginTreeClassifier(TREE).fit(X, Y).decide(X_NEW, thresholds="s-cut")
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_ctrl_c_stops_a_fit(run_python, kernel):
+    """One that would not reach its accuracy for hours; the classifier stays unfitted and can be fitted again."""
+    done = run_python(
+        """
+        import os, signal, sys, threading, time
+        import numpy as np
+        from taxolearn import MaxMarginTreeClassifier
+
+        random = np.random.default_rng(0)
+        X, y = random.standard_normal((3000, 50)), random.integers(0, 2, (3000, 20))
+        model = MaxMarginTreeClassifier(kernel=sys.argv[1], C=100.0, tol=1e-15, max_iter=10**9, n_threads=1)
+        sent = []
+
+        def send():
+            sent.append(time.process_time())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Timer(1.0, send).start()
+        try:
+            model.fit(X, y)
+            print("ended")
+        except KeyboardInterrupt:
+            print("interrupted", time.process_time() - sent[0])
+        print(hasattr(model, "classes_"), model.set_params(tol=0.5, C=1e-3).fit(X[:20], y[:20]).n_iter_ > 0)
+        """,
+        kernel,
+    )
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first.startswith("interrupted"), done.stdout
+    assert float(first.split()[1]) < 1  # of the processor's time
+    assert second == "False True"
+
+
+def test_cut_files_are_refused(tmp_path):
+    taxolearn.save(MaxMarginTreeClassifier(TREE, calibrate=True).fit(X, Y), tmp_path / "model.taxo")
+    whole = (tmp_path / "model.taxo").read_bytes()
+    for size in range(0, len(whole), max(1, len(whole) // 50)):
+        (tmp_path / "model.taxo").write_bytes(whole[:size])
+        with pytest.raises(ValueError, match=r"model\.taxo"):
+            taxolearn.load(tmp_path / "model.taxo")
 
 
 def test_it_has_to_be_fitted():

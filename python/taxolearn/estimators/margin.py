@@ -186,6 +186,8 @@ class MaxMarginTreeClassifier(LabelSetClassifier):
         self
         """
         self._check_arguments()
+        if y is None:
+            raise ValueError("MaxMarginTreeClassifier requires y to be passed, but the target y is None")
         if not is_label_sets(y):
             raise ValueError(
                 "y has one label per row, but MaxMarginTreeClassifier predicts sets of labels; give an indicator "
@@ -256,7 +258,7 @@ class MaxMarginTreeClassifier(LabelSetClassifier):
         """Mean held-out loss for each C, and max-marginals of all rows for each C."""
         n = len(work.sets)
         if n < self.folds:
-            raise ValueError(f"folds={self.folds} needs as many rows; X has {n}")
+            raise ValueError(f"folds={self.folds} needs at least as many rows, got n_samples={n}")
         fold_of = random.permutation(np.arange(n) % self.folds)
         values = [np.empty((n, work.sets.n_labels)) for _ in costs]
         for fold in range(self.folds):
