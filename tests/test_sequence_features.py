@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from taxolearn import MaxMarginTreeClassifier
+from taxolearn import MaxMarginTreeClassifier, load, save
 from taxolearn.datasets import read_fasta
 from taxolearn.features import SequenceFeatures
 
@@ -131,3 +131,45 @@ def test_fasta(content):
 def test_what_is_no_fasta(content, message):
     with pytest.raises(ValueError, match=message):
         read_fasta(io.BytesIO(content))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"lengths": 2, "unit": "words", "positions": True}, {"n_hashed": 50, "dtype": np.float64}],
+)
+def test_they_are_part_of_model_files(given, tmp_path):
+    texts = ["a b ab ba", "ab ba ba", "\u00e9 b a", "b b b b"]
+    pipeline = make_pipeline(SequenceFeatures(**given), MaxMarginTreeClassifier())
+    pipeline.fit(texts, [["x"], ["x", "y"], [], ["y"]])
+    save(pipeline, tmp_path / "model.taxo")
+    loaded = load(tmp_path / "model.taxo")
+    ours, theirs = pipeline[0], loaded[0]
+    assert theirs.get_params() == ours.get_params()
+    new = [*texts, "c ab", ""]
+    np.testing.assert_array_equal(theirs.transform(new).toarray(), ours.transform(new).toarray())
+    assert theirs.get_feature_names_out().tolist() == ours.get_feature_names_out().tolist()
+    assert loaded.predict(new) == pipeline.predict(new)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_features_": 4}, "shape"),
+        ({"codes_": np.array([2, 1, 3])}, "substrings"),
+        ({"codes_": np.array([1, 2, 10**6])}, "substrings"),
+        ({"codes_": np.array([-1, 2, 3])}, "substrings"),
+        ({"units_": ["b", "a"]}, "letters"),
+        ({"units_": ["a", "a"]}, "letters"),
+        ({"_longest": -1}, "letters"),
+        ({"lengths": 400}, "substrings"),
+        ({"n_hashed": 8}, "hashed"),
+    ],
+)
+def test_files_of_substrings_that_cannot_be_are_refused(change, message, tmp_path):
+    pipeline = make_pipeline(SequenceFeatures(2), MaxMarginTreeClassifier()).fit(["aba", "bb"], [["x"], ["y"]])
+    assert len(pipeline[0].codes_) == 3
+    for name, value in change.items():
+        setattr(pipeline[0], name, value)
+    save(pipeline, tmp_path / "model.taxo")
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "model.taxo")

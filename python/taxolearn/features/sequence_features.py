@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.validation import check_choice, check_number
 
-__all__ = ["SequenceFeatures"]
+__all__ = ["LARGEST_CODE", "SequenceFeatures"]
 
 Codes = npt.NDArray[np.int64]
 
 _UNITS = ("letters", "words")
-_LARGEST_CODE = 2**62
+LARGEST_CODE = 2**62
 _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)  # multipliers that mix bits
 _BLOCK = 512  # sequences that are counted at once
 
@@ -109,14 +109,12 @@ class SequenceFeatures(TransformerMixin, BaseEstimator):
             self.units_, self.codes_ = None, None
             return self
         self.units_ = sorted({each for sequence in sequences for each in sequence})
-        longest = max((len(sequence) for sequence in sequences), default=0)
-        possible = float(len(self.units_) + 1) ** max(lengths) * (longest + 1 if self.positions else 1) * len(lengths)
-        if possible > _LARGEST_CODE:
+        self._longest = max((len(sequence) for sequence in sequences), default=0)
+        if self._possible_codes() > LARGEST_CODE:
             raise ValueError(
                 f"lengths={self.lengths!r} of {len(self.units_)} different {self.unit} give too many possible "
                 "substrings to number them; give n_hashed, or smaller lengths"
             )
-        self._longest = longest
         found = [np.unique(codes) for _, codes, _ in self._substrings(sequences, lengths)]
         self.codes_ = np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
         self.n_features_ = len(self.codes_)
@@ -162,6 +160,16 @@ class SequenceFeatures(TransformerMixin, BaseEstimator):
             letters = [self.units_[word // base**k % base - 1] for k in range(lengths[number])]
             names.append(joint.join(letters) + (f"@{place}" if self.positions else ""))
         return np.array(names, dtype=object)
+
+    def _possible_codes(self) -> float:
+        """Codes are below this; there are as many, or nearly."""
+        assert self.units_ is not None
+        lengths = self._checked_lengths()
+        places = self._longest + 1 if self.positions else 1
+        try:
+            return float(len(self.units_) + 1) ** max(lengths) * places * len(lengths)
+        except OverflowError:
+            return np.inf
 
     def _checked_lengths(self) -> list[int]:
         given = [self.lengths] if np.ndim(self.lengths) == 0 else list(self.lengths)  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from taxolearn.features.scales import CYCLES, NumberScale
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.embeddings import pack_embeddings, unpack_embeddings
+from taxolearn.files.sequences import Substrings
 from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgrade_name, upgrade_parameters
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult
@@ -460,8 +461,9 @@ def _are_cycles(cycles: Any) -> bool:
     return isinstance(cycles, list) and len(set(cycles)) == len(cycles) and set(cycles) <= set(CYCLES)
 
 
-_KINDS: tuple[_Scaler | _Vectorizer | _Table, ...] = (
+_KINDS: tuple[_Scaler | _Vectorizer | _Table | Substrings, ...] = (
     _Table(),
+    Substrings(),
     _Vectorizer(text.TfidfVectorizer),
     _Vectorizer(text.CountVectorizer),
     _Scaler(text.HashingVectorizer, ()),
