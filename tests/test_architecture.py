@@ -15,7 +15,7 @@ RANKS = (
     ("base",),
     ("classes", "data"),
     ("couplings", "kernels", "likelihood", "solver"),
-    ("operators", "recursive"),
+    ("margin", "operators", "recursive"),
     ("embedding", "fit"),
     ("select",),
 )

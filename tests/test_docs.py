@@ -200,6 +200,16 @@ def test_the_page_of_uncertain_labels_runs(capsys):
     assert all(float(less) < share for less, share in zip(absent.split(), shares, strict=True))
 
 
+def test_the_page_of_margins_runs(capsys):
+    assert run_page("max-margin.md") == 3
+    first, right, gap, chosen, proba, sets = capsys.readouterr().out.splitlines()
+    assert len(ast.literal_eval(first)) == len(ast.literal_eval(sets)) == 3
+    assert float(right.split()[0]) > 0.3
+    assert gap.startswith("certified gap ")
+    assert float(chosen.split()[0]) in (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    assert proba.startswith("[[")
+
+
 def test_the_page_of_several_labels_runs(capsys):
     assert run_page("several-labels.md") == 9
     first, classes, found, sizes, top, single, machine, answers, radial, reported = capsys.readouterr().out.splitlines()

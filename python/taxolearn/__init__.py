@@ -11,6 +11,7 @@ from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.label_embedding import LabelEmbedding
+from taxolearn.estimators.margin import MaxMarginTreeClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
 from taxolearn.estimators.prune import prune
@@ -21,6 +22,7 @@ from taxolearn.estimators.top_down_tuning import LevelParameters
 from taxolearn.files.save_and_load import load, read_report, save
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult, Solver
+from taxolearn.fitting.margin import MarginResult
 from taxolearn.targets import PartialLabels
 from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
@@ -44,6 +46,8 @@ __all__ = [
     "LearnedCoupling",
     "LearningResult",
     "LevelParameters",
+    "MarginResult",
+    "MaxMarginTreeClassifier",
     "NaiveBayesClassifier",
     "PartialLabels",
     "PoolClassifier",

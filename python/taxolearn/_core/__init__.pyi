@@ -569,3 +569,51 @@ def fit_embedding(
     n_threads: int = 1,
     progress: _ProgressCallback | None = None,
 ) -> EmbeddingResult: ...
+
+class MarginLoss(enum.Enum):
+    zero_one = 0
+    hamming = 1
+    hierarchical = 2
+
+_Labelings: TypeAlias = tuple[npt.NDArray[np.int64], _Floats, _Floats, npt.NDArray[np.int8]]
+
+class MarginResult:
+    @property
+    def status(self) -> Status: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def passes(self) -> float: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def intercepts(self) -> _Floats: ...
+    def take_weights(self) -> _Floats: ...
+    def take_multipliers(self) -> _Floats: ...
+    def duals(self) -> _Labelings: ...
+
+def fit_margin(
+    *,
+    X: Any,
+    parents: Sequence[int],
+    label_offsets: npt.NDArray[np.int64],
+    labels: npt.NDArray[np.int32],
+    loss: MarginLoss = ...,
+    scales: Sequence[float] = [],
+    C: float = 1.0,
+    bias: float = 1.0,
+    kernel: Kernel | None = None,
+    sample_weight: _Floats | None = None,
+    memory_limit: float = 4e9,
+    tol: float = 1e-2,
+    max_iter: int = 10000,
+    seed: int = 0,
+    start: _Labelings | None = None,
+    n_threads: int = 1,
+    progress: _ProgressCallback | None = None,
+) -> MarginResult: ...
+def max_marginals(gradients: _Floats, parents: Sequence[int], n_threads: int = 1) -> _Floats: ...

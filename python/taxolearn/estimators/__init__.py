@@ -5,6 +5,7 @@ from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
 from taxolearn.estimators.explain import NodeExplanation
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.label_embedding import LabelEmbedding
+from taxolearn.estimators.margin import MaxMarginTreeClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, PoolRow, PoolTable
 from taxolearn.estimators.pooling.weights import PoolResult, fit_pool_weights, fit_temperature
@@ -17,6 +18,7 @@ __all__ = [
     "KernelLogisticClassifier",
     "LabelEmbedding",
     "LabelEmbeddingClassifier",
+    "MaxMarginTreeClassifier",
     "NaiveBayesClassifier",
     "NodeExplanation",
     "PoolClassifier",

@@ -29,13 +29,16 @@ _BATCH = 2**24  # elements of a block of probabilities
 class LabelSetClassifier(TaxonomyClassifier):
     """A classifier that answers with one label per row or with a set of them, in the form that ``y`` had.
 
-    A subclass sets the attributes below in ``fit``, besides those of ``TaxonomyClassifier``. With label sets, classes
-    are the nodes of the taxonomy but the root.
+    A subclass sets the attributes below in ``fit``, besides those of ``TaxonomyClassifier``; the last three if it is
+    linear in the features, label by label. With label sets, classes are the nodes of the taxonomy but the root.
     """
 
     label_form_: LabelForm | None
-    graph_: ClassGraph | None
+    graph_: ClassGraph | None = None
     thresholds_: Floats | None
+
+    _gives_thresholds = 'tuning="cv" or a CrossValidation'  # arguments of ``fit``
+
     offset_: float
     hyperparameters_: Hyperparameters
 
@@ -165,7 +168,7 @@ class LabelSetClassifier(TaxonomyClassifier):
         if loss is not None:
             raise ValueError(f'loss={loss!r} goes with thresholds="expected", got thresholds={thresholds!r}')
         if at is None:
-            raise ValueError('thresholds="s-cut" needs held-out rows: fit with tuning="cv" or a CrossValidation')
+            raise ValueError(f'thresholds="s-cut" needs held-out rows: fit with {self._gives_thresholds}')
         return self._write(p > at for p in self._blocks(X))
 
     def top_classes(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], Floats]:

@@ -21,6 +21,7 @@ from taxolearn.features.scales import CYCLES, NumberScale
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.embeddings import pack_embeddings, unpack_embeddings
+from taxolearn.files.sequences import Substrings
 from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgrade_name, upgrade_parameters
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult
@@ -115,9 +116,10 @@ def unpack_fit(model: Any, entry: Any, unpacker: Unpacker, version: int) -> None
     model.n_iter_ = expect(model.result_.iterations, int)
 
 
-def unpack_functions(model: Any, entry: Any, unpacker: Unpacker) -> ClassFunctions:
-    """The functions of a classifier whose other parts are there."""
-    functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))
+def unpack_functions(model: Any, entry: Any, unpacker: Unpacker, n_functions: int | None = None) -> ClassFunctions:
+    """The functions of a classifier whose other parts are there: one of each class, or so many."""
+    n_functions = len(model.classes_) if n_functions is None else n_functions
+    functions = _unpack_functions(entry["functions"], unpacker, n_functions)
     if functions.n_features != model.n_features_in_:
         raise ContentError("it has another number of features than weights")
     return functions
@@ -460,8 +462,9 @@ def _are_cycles(cycles: Any) -> bool:
     return isinstance(cycles, list) and len(set(cycles)) == len(cycles) and set(cycles) <= set(CYCLES)
 
 
-_KINDS: tuple[_Scaler | _Vectorizer | _Table, ...] = (
+_KINDS: tuple[_Scaler | _Vectorizer | _Table | Substrings, ...] = (
     _Table(),
+    Substrings(),
     _Vectorizer(text.TfidfVectorizer),
     _Vectorizer(text.CountVectorizer),
     _Scaler(text.HashingVectorizer, ()),

@@ -18,8 +18,8 @@ from taxolearn.files.estimators import (
     unpack_fit,
     unpack_functions,
 )
+from taxolearn.files.label_form import pack_label_form, unpack_label_form
 from taxolearn.fitting.node_functions import NodeFunctions
-from taxolearn.targets import LabelForm
 
 __all__ = ["describe_recursive", "pack_recursive", "unpack_recursive"]
 
@@ -34,14 +34,7 @@ def pack_recursive(model: RecursiveRegularizationClassifier, packer: Packer, dty
             "functions": _pack_nodes(functions, packer, dtype)
             if isinstance(functions, NodeFunctions)
             else pack_functions(functions, packer, dtype),
-            "label_form": None
-            if form is None
-            else {
-                "kind": form.kind,
-                "columns": packer.array("label_columns", form.columns.astype(np.int64)),
-                "is_closed": form.is_closed,
-                "library": form.library,
-            },
+            "label_form": None if form is None else pack_label_form(form, packer),
             "graph": packer.value(model.graph_),
             "offset": float(model.offset_),
             "thresholds": None if model.thresholds_ is None else packer.array("thresholds", model.thresholds_),
@@ -64,7 +57,7 @@ def unpack_recursive(entry: Any, unpacker: Unpacker, version: int) -> RecursiveR
         model.graph_.index(model.classes_.tolist(), argument="classes")
     model.C_ = variances_by_group(model.hyperparameters_)
     n_classes = len(model.classes_)
-    model.label_form_ = None if form is None else _unpack_form(form, unpacker, n_classes)
+    model.label_form_ = None if form is None else unpack_label_form(form, unpacker, n_classes)
     model.offset_ = expect(entry["offset"], float)
     if not np.isfinite(model.offset_):
         raise ContentError("its offset is not finite")
@@ -112,15 +105,6 @@ def _is_tree(parents: npt.NDArray[np.int64], n_classes: int) -> bool:
         and (parents[1:] >= 0).all()
         and (parents < numbers).all()
         and np.array_equal(is_leaf, numbers >= len(parents) - n_classes)
-    )
-
-
-def _unpack_form(entry: Any, unpacker: Unpacker, n_classes: int) -> LabelForm:
-    columns = unpacker.array(entry["columns"], None, kinds="i").astype(np.int64)
-    if len(np.unique(columns)) != len(columns) or not ((columns >= 0) & (columns < n_classes)).all():
-        raise ContentError("it has labels that are no classes")
-    return LabelForm(
-        expect(entry["kind"], str), columns, expect(entry["is_closed"], bool), expect(entry["library"], str)
     )
 
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.margin import MaxMarginTreeClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
 from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
@@ -40,6 +41,7 @@ from taxolearn.files.estimators import (
     unpack_transformer,
 )
 from taxolearn.files.label_embeddings import describe_label_embedding, pack_label_embedding, unpack_label_embedding
+from taxolearn.files.margin import describe_margin, pack_margin, unpack_margin
 from taxolearn.files.pools import (
     describe_centroid,
     describe_naive_bayes,
@@ -253,6 +255,7 @@ _KINDS = (
     _Kind(CentroidClassifier, "centroid", pack_centroid, unpack_centroid, describe_centroid),
     _Kind(RecursiveRegularizationClassifier, "recursive", pack_recursive, unpack_recursive, describe_recursive),
     _Kind(LabelEmbeddingClassifier, "label embedding", _pack_embedding, _unpack_embedding, _describe_embedding),
+    _Kind(MaxMarginTreeClassifier, "max-margin", pack_margin, unpack_margin, describe_margin),
     _Kind(PoolClassifier, "pool", _pack_pool, _unpack_pool, describe_pool),
 )
 
