@@ -12,6 +12,7 @@ from taxolearn import Taxonomy
 from taxolearn.fitting.recursive import NodePrecision, fit_recursive
 
 LOSSES = ("hinge", "squared_hinge")
+_METHODS = ("joint", "alternating")
 
 
 def random_problem(seed, n=30, d=5, n_nodes=8, reach=4, labels_per_row=1.2):
@@ -409,3 +410,23 @@ def test_small_weights_are_left_out():
     np.testing.assert_array_equal(part.intercepts, whole.intercepts)
     with pytest.raises(ValueError, match="threshold"):
         fit(X, Y, parents, threshold=-1.0)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", ["news20", "clef"])
+def test_joint_and_alternation_agree_on_published_sets(name, loss, request, data_file):
+    data = request.getfixturevalue(name)
+    if name == "clef":
+        taxonomy, labels = Taxonomy.from_file(data_file("clef/hiercost_cat_hier.txt")), data.y
+    else:
+        with np.load(data_file("news20/news20_rennie_vocab_counts.npz")) as file:
+            groups = [str(group) for group in file["groups"]]
+        taxonomy = Taxonomy.from_labels(groups, separator=".")
+        labels = np.array(groups)[np.unique(data.y, return_inverse=True)[1]]
+    rows = np.random.default_rng(0).permutation(len(labels))[:300]
+    Y = np.eye(taxonomy.n_classes)[taxonomy.leaf_index(labels[rows])]
+    options = {"loss": loss, "C": 0.01, "tol": 3e-7, "max_iter": 5000}
+    joint, other = (fit(data.X[rows], Y, taxonomy.parents, method=method, **options) for method in _METHODS)
+    assert joint.status == other.status == "converged"
+    assert joint.objective == pytest.approx(other.objective, rel=1e-6)
