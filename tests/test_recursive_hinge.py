@@ -144,7 +144,7 @@ def test_without_intercepts():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_warm_path_ends_where_cold_fits_do(loss):
     X, Y = make_rows(n=200)
-    model = hinge(TREE, loss=loss)
+    model = hinge(TREE, loss=loss, max_iter=10**4)
     problem = HingeProblem.of(model, X, label_targets(one_label(Y), TREE, "own"), None)
     duals = None
     for step in range(-3, 4):

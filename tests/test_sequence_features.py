@@ -116,7 +116,7 @@ def test_errors(given, X, error, message):
 FASTA = b";a comment\n>P1 first one\nMKV\nLA A\n\n>P2\r\nMM\r\n>empty of letters\n"
 
 
-@pytest.mark.parametrize("content", [FASTA, gzip.compress(FASTA)])
+@pytest.mark.parametrize("content", [FASTA, gzip.compress(FASTA)], ids=["plain", "gzip"])
 def test_fasta(content):
     data = read_fasta(io.BytesIO(content))
     assert data.names == ["P1", "P2", "empty"]
