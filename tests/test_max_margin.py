@@ -380,3 +380,11 @@ def test_answers_are_written_as_by_recursive_regularization():
     model = MaxMarginTreeClassifier(TREE).fit(X, Y)
     assert model.classes_.tolist() == other.classes_.tolist()
     assert model.label_form_.kind == other.label_form_.kind
+
+
+def test_features_far_from_zero_are_named():
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(100, 2)), [[int(bit)] for bit in rng.integers(0, 2, 100)]
+    assert MaxMarginTreeClassifier().fit(rows, y).result_.status == "converged"
+    with pytest.warns(ConvergenceWarning, match="Centre and scale the features, raise max_iter"):
+        MaxMarginTreeClassifier(max_iter=100).fit(rows + 100, y)

@@ -219,7 +219,8 @@ class MaxMarginTreeClassifier(LabelSetClassifier):
         self.result_, self.n_iter_ = fitted.result, fitted.result.iterations
         self.functions_ = work.functions(fitted, np.arange(len(sets)))
         if self.result_.status != "converged":
-            why = "Raise max_iter" if self.result_.status == "max_iter" else "Scale the features"
+            scale = "Centre and scale the features"
+            why = f"{scale}, raise max_iter" if self.result_.status == "max_iter" else scale
             warnings.warn(
                 f"The fit stopped after {self.n_iter_} passes (certified relative gap {self.result_.relative_gap:.1e}, "
                 f"tol={self.tol:g}). {why}, or raise tol if this accuracy is enough.",
