@@ -174,10 +174,10 @@ def test_warm_start():
 def test_variances_are_learned(loss, several):
     X, Y = make_rows(n=200)
     y = Y if several else one_label(Y)
-    model = RecursiveRegularizationClassifier(TREE, loss=loss, tuning=CrossValidation(3)).fit(X, y)
+    model = RecursiveRegularizationClassifier(TREE, loss=loss, C=1e-3, tuning=CrossValidation(3)).fit(X, y)  # too small
     values = model.cv_result_.values
     assert model.cv_result_.status == "converged"
-    assert values.min() < values[0]
+    assert values.min() < 0.99 * values[0]
     assert list(model.C_) == [*(f"level {k}" for k in range(1, len(model.C_))), "root"]
     assert (model.thresholds_ is not None) == several
     again = hinge(TREE, loss=loss, C=list(model.C_.values()), temperature=model.hyperparameters_.temperature)
