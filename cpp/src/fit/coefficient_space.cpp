@@ -21,12 +21,17 @@ CoefficientSpace<T>::CoefficientSpace(const Problem& problem, int slots, const E
 
 template <class T>
 CoefficientSpace<T>::CoefficientSpace(const Problem& problem, std::vector<Operator<T>*> operators, int slots,
-                                      const Execution& execution, FitResult& result)
+                                      const Execution& execution, FitResult& result, const std::vector<Index>& rows)
     : PredictorSpace<T>(problem, execution, result),
+      preconditioner_(SubspacePreconditioner<T>::make(problem, rows, execution)),
       alpha_(this->u_.rows(), this->u_.cols()),
       coefficients_(static_cast<std::size_t>(slots)),
       images_(static_cast<std::size_t>(slots)) {
   const Stopwatch watch(result.timings.setup);
+  if (has_preconditioner()) {
+    coefficients_.emplace_back();
+    images_.emplace_back();
+  }
   for (auto& slot : coefficients_) slot.resize(static_cast<std::size_t>(alpha_.size()));
   for (auto& slot : images_) slot.resize(static_cast<std::size_t>(alpha_.size()));
   if (!operators.empty()) set_up(std::move(operators));
@@ -125,6 +130,31 @@ void CoefficientSpace<T>::combine(const std::vector<double>& coefficients, int i
   direction_ = into;
   this->point_direction_ = sums.value;
   this->direction_square_ = sums.slope;
+}
+
+template <class T>
+void CoefficientSpace<T>::renew_preconditioner() {
+  const Stopwatch watch(this->result_.timings.vectors);
+  preconditioner_->renew(this->u_, product_->kernel());
+}
+
+template <class T>
+void CoefficientSpace<T>::solve_preconditioner(const std::vector<double>& coefficients, int into) {
+  const Stopwatch watch(this->result_.timings.vectors);
+  T* const vector = slot(into).data();
+  T* const vector_image = slot_image(into).data();
+  const Blocks blocks(alpha_.size(), vector_block);
+  parallel_for(blocks.number(), this->execution_, [&](Index block) {
+    thread_local Buffer<double> sum;
+    const Index first = blocks.first(block);
+    const Index count = blocks.length(block);
+    sum.resize(static_cast<std::size_t>(count));
+    combine_block(coefficients, coefficients_, first, count, sum.data());
+    convert_block(sum.data(), vector + first, count);
+    combine_block(coefficients, images_, first, count, sum.data());
+    convert_block(sum.data(), vector_image + first, count);
+  });
+  preconditioner_->apply(vector, vector_image);
 }
 
 template <class T>

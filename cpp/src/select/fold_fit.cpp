@@ -407,7 +407,7 @@ void FoldFits<T>::shuffled(Index fold) {
   FoldOutcome outcome;
 
   CoefficientSpace<T> space(problem, rows.part, lbfgs_slots(choose_history(problem, space_)), execution_,
-                            outcome.counters);
+                            outcome.counters, rows.in);
   const Index size = point_size(space);
   fit(space, problem, fits_.next(size), outcome, execution_);
   Matrix<double> alpha(rows_, classes_);
