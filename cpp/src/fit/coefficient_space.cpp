@@ -26,12 +26,9 @@ CoefficientSpace<T>::CoefficientSpace(const Problem& problem, std::vector<Operat
       preconditioner_(SubspacePreconditioner<T>::make(problem, rows, execution)),
       alpha_(this->u_.rows(), this->u_.cols()),
       coefficients_(static_cast<std::size_t>(slots)),
-      images_(static_cast<std::size_t>(slots)) {
+      images_(static_cast<std::size_t>(slots)),
+      scratch_(slots - 1) {
   const Stopwatch watch(result.timings.setup);
-  if (has_preconditioner()) {
-    coefficients_.emplace_back();
-    images_.emplace_back();
-  }
   for (auto& slot : coefficients_) slot.resize(static_cast<std::size_t>(alpha_.size()));
   for (auto& slot : images_) slot.resize(static_cast<std::size_t>(alpha_.size()));
   if (!operators.empty()) set_up(std::move(operators));
@@ -52,8 +49,8 @@ void CoefficientSpace<T>::multiply(const T* S, T* out) {
 
 template <class T>
 void CoefficientSpace<T>::kernel(const double* S, double* out) {
-  Buffer<T>& from = coefficients_.back();
-  Buffer<T>& to = images_.back();
+  Buffer<T>& from = slot(scratch_);
+  Buffer<T>& to = slot_image(scratch_);
   convert(S, from.data(), alpha_.size(), this->execution_);
   multiply(from.data(), to.data());
   convert(to.data(), out, alpha_.size(), this->execution_);
@@ -135,6 +132,10 @@ void CoefficientSpace<T>::combine(const std::vector<double>& coefficients, int i
 template <class T>
 void CoefficientSpace<T>::renew_preconditioner() {
   const Stopwatch watch(this->result_.timings.vectors);
+  if (scratch_ + 1 == static_cast<int>(coefficients_.size())) {  // only solvers that ask for it have its slot
+    coefficients_.emplace_back(static_cast<std::size_t>(alpha_.size()));
+    images_.emplace_back(static_cast<std::size_t>(alpha_.size()));
+  }
   preconditioner_->renew(this->u_, product_->kernel());
 }
 

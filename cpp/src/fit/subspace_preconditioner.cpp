@@ -26,6 +26,12 @@ bool is_narrow(const InputBlock& block) {
   return !is_sparse(block.X) && input_features(block.X) > 0 && input_features(block.X) <= most_columns;
 }
 
+Index narrow_features(const std::vector<InputBlock>& blocks) {
+  Index columns = 0;
+  for (const InputBlock& block : blocks) columns += is_narrow(block) ? input_features(block.X) : 0;
+  return columns;
+}
+
 /// Rows that the Hessian is taken from.
 Index rows_taken(Index rows, Index unknowns) {
   return std::min(rows, static_cast<Index>(rows_per_unknown * static_cast<double>(unknowns)));
@@ -92,19 +98,22 @@ Index center(const std::vector<bool>& used, Matrix<double>& columns) {
 
 }  // namespace
 
+bool may_have_subspace_preconditioner(const Problem& problem) {
+  const std::vector<InputBlock>* const blocks = input_blocks(problem.X);
+  if (blocks == nullptr || problem.prior.kernels != nullptr) return false;
+  const Index columns = narrow_features(*blocks);
+  return columns > 0 && columns <= most_columns && problem.likelihood->hessian_structure() != HessianStructure::general;
+}
+
 template <class T>
 std::unique_ptr<SubspacePreconditioner<T>> SubspacePreconditioner<T>::make(const Problem& problem,
                                                                            const std::vector<Index>& rows,
                                                                            const Execution& execution) {
   const std::vector<InputBlock>* const blocks = input_blocks(problem.X);
   const Likelihood& likelihood = *problem.likelihood;
-  if (blocks == nullptr || problem.prior.kernels != nullptr ||
-      likelihood.hessian_structure() == HessianStructure::general)
-    return nullptr;
-  Index columns = 0;
-  for (const InputBlock& block : *blocks) columns += is_narrow(block) ? input_features(block.X) : 0;
   const Index n = likelihood.rows();
-  if (columns == 0 || columns > most_columns || n < 2) return nullptr;
+  if (!may_have_subspace_preconditioner(problem) || n < 2) return nullptr;
+  const Index columns = narrow_features(*blocks);
   std::vector<Index> all = rows;
   for (Index i = 0; rows.empty() && i < n; ++i) all.push_back(i);
 

@@ -73,7 +73,7 @@ class CoefficientSpace final : public PredictorSpace<T> {
   void renew_preconditioner() override;
   void solve_preconditioner(const std::vector<double>& coefficients, int into) override;
 
-  /// out = K S, both n x C: one product.
+  /// out = K S, both n x C: one product. Leaves S and K S, rounded, in the last of the slots that were asked for.
   void kernel(const double* S, double* out);
 
   /// A slot's coefficients and their image.
@@ -99,6 +99,7 @@ class CoefficientSpace final : public PredictorSpace<T> {
   Matrix<double> alpha_;
   std::vector<Buffer<T>> coefficients_;  ///< per slot, n x C
   std::vector<Buffer<T>> images_;        ///< K times these
+  int scratch_;                          ///< of kernel(): the last slot that was asked for
   int direction_ = 0;
 };
 

@@ -24,6 +24,9 @@
 
 namespace taxolearn {
 
+/// Whether a problem may have one, judged by its kernel and by the sizes of its blocks alone: what memory is counted for.
+bool may_have_subspace_preconditioner(const Problem& problem);
+
 template <class T>
 class SubspacePreconditioner {
  public:
