@@ -15,8 +15,8 @@ RANKS = (
     ("base",),
     ("classes", "data"),
     ("couplings", "kernels", "likelihood", "solver"),
-    ("operators", "recursive"),
-    ("fit",),
+    ("margin", "operators", "recursive"),
+    ("embedding", "fit"),
     ("select",),
 )
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
@@ -32,8 +32,8 @@ ROOM_RANKS = (
     ("decisions", "kernels", "set_decisions"),
     ("fitting",),
     ("tuning",),
-    ("estimators", "model_selection", "plotting"),
-    ("files", "report"),
+    ("estimators", "model_selection"),
+    ("files", "plotting", "report"),
     ("taxolearn",),
     ("cli",),
     ("__main__",),

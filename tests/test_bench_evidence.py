@@ -16,7 +16,7 @@ from bench.problems import features as table_features
 from bench.problems.catalogue import CATEGORIES, NUMBERS, TITLE, Catalogue
 from bench.problems.jobs import EmbeddedTexts, Job
 from bench.problems.synthetic import made_up_blocks
-from bench.suites import blocks_large, embeddings
+from bench.suites import blocks_large, embeddings, max_margin
 from taxolearn import Taxonomy
 
 WORDS = {"fruit.apple": "red round sweet", "fruit.pear": "green long sweet", "tool.saw": "sharp steel teeth"}
@@ -185,3 +185,18 @@ def test_fits_of_many_rows_say_what_they_take():
     assert answer["algorithm"] == "blocks"
     assert answer["input_megabytes"] == pytest.approx(1e-6 * 2000 * (30 * 8 + 384 * 4), rel=1e-2)
     assert 0 < answer["iteration_seconds"] < answer["seconds"]
+
+
+def test_max_margin_trees_beside_their_baselines(tmp_path, data_file):
+    data_file("rcv1/rcv1_30k_clean.npz")
+    options = make_parser().parse_args(["max_margin", "--quick", "--threads", "1", "--output", str(tmp_path)])
+    (result,) = max_margin.run(options)
+    rows = {row["library"]: row for row in result.rows}
+    assert len(rows) == 8 + 7
+    assert rows["H-SVM, published"]["zero_one"] == 29.8
+    for name in ("SVM per node", "H-RLS", "H-M3, symmetric difference"):
+        row = rows[name]
+        assert 0 < row["zero_one"] < 100
+        assert 0 < row["subtree"] <= row["uniform"] <= row["difference"]
+        assert row["levels"].count(";") == 3
+    assert rows["H-M3, symmetric difference"]["gap"] <= 0.01

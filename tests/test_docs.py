@@ -200,9 +200,23 @@ def test_the_page_of_uncertain_labels_runs(capsys):
     assert all(float(less) < share for less, share in zip(absent.split(), shares, strict=True))
 
 
+def test_the_page_of_margins_runs(capsys):
+    assert run_page("max-margin.md") == 3
+    first, right, gap, chosen, proba, sets = capsys.readouterr().out.splitlines()
+    assert len(ast.literal_eval(first)) == len(ast.literal_eval(sets)) == 3
+    assert float(right.split()[0]) > 0.3
+    assert gap.startswith("certified gap ")
+    assert float(chosen.split()[0]) in (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    assert proba.startswith("[[")
+
+
 def test_the_page_of_several_labels_runs(capsys):
-    assert run_page("several-labels.md") == 6
-    first, classes, found, sizes, top, single = capsys.readouterr().out.splitlines()
+    assert run_page("several-labels.md") == 9
+    first, classes, found, sizes, top, single, machine, answers, radial, reported = capsys.readouterr().out.splitlines()
+    assert machine.endswith("True")
+    assert answers.endswith("(3, 7)")
+    assert radial.endswith("True")
+    assert re.fullmatch(r"[\d.]+% True", reported)
     assert all(isinstance(labels, tuple) for labels in ast.literal_eval(first))
     assert ast.literal_eval(classes) == ["art", "pet", "pet/cat", "pet/dog", "place", "place/beach", "place/town"]
     assert found.endswith("converged")
@@ -210,6 +224,7 @@ def test_the_page_of_several_labels_runs(capsys):
     assert counts["f1"] > counts["hamming"]
     assert all(len(labels) == 2 for labels in ast.literal_eval(top))
     assert single == "True True"
+    assert machine.endswith("True")
 
 
 def test_the_page_of_blocks_runs(capsys):

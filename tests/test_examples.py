@@ -73,6 +73,15 @@ def check_serving(printed):
     assert all(float(probability) > 0.5 for probability in answers.values())
 
 
+def check_label_embedding(printed):
+    by_words, by_chance = numbers(r"is a sibling (\S+)", printed)
+    assert by_words > by_chance
+    assert len(numbers(r"like numpy/linalg: \S+ (\S+),", printed)) == 1
+    assert numbers(r"accuracy (\S+)", printed)[0] > 0.7
+    few, many = numbers(r"with (\d+) weights", printed) + numbers(r"instead of (\d+)", printed)
+    assert few < many / 2
+
+
 def check_unsure_answers(printed):
     assert numbers(r"calibration error (\S+)", printed)[0] < 0.08
     sure, right = numbers(r"sure to (\S+):", printed), numbers(r"right (\S+) of", printed)
@@ -96,6 +105,15 @@ def check_own_kernel(printed):
     assert numbers(r"variance (\S+)", printed)[0] > 1
     answers = dict(re.findall(r"^(\w+): (English|Latin)$", printed, flags=re.MULTILINE))
     assert answers == {"weather": "English", "father": "English", "servus": "Latin", "oppidum": "Latin"}
+
+
+def check_several_labels(printed):
+    assert "answer ('travel/flights', 'work/budget')" in printed
+    fixed, best, learned = numbers(r"F1 [\d.]+, per mail ([\d.]+)", printed)
+    assert best > fixed
+    assert learned > fixed
+    fixed, _, learned = numbers(r"macro F1 ([\d.]+)", printed)
+    assert learned > fixed + 0.03
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

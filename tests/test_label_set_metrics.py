@@ -459,6 +459,31 @@ def test_many_labels_never_become_a_dense_array():
     assert peak < n * width / 4  # a dense array of single bytes would have n * width
 
 
+def test_a_hundred_thousand_rows_and_labels_take_memory_for_those_that_rows_have():
+    generator = np.random.default_rng(1)
+    n = width = 100_000
+    best, has, k = 8, 3, 5
+    columns = generator.integers(0, width // best, (n, best)) + np.arange(best) * (width // best)  # all different
+    scores = generator.random((n, best))
+    ends = np.arange(0, has * n + 1, has)
+    true = sp.csr_array((np.ones(has * n, dtype=np.int8), columns[:, :has].reshape(-1), ends), shape=(n, width))
+    answered = columns[:, 1 : 1 + has]
+    answer = sp.csr_array((np.ones(has * n, dtype=np.int8), answered.reshape(-1), ends), shape=(n, width))
+    lists = [tuple(row) for row in columns[:, :has].tolist()]
+    tracemalloc.start()
+    try:
+        precision = metrics.precision_at_k(true, (columns, scores), k=k)
+        f1 = metrics.precision_recall_f(true, answer, average="micro")[2]
+        of_lists = metrics.precision_recall_f(lists, answer, average="micro", classes=np.arange(width))[2]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    first = np.argsort(-scores, axis=1)[:, :k]
+    assert precision == pytest.approx((first < has).sum() / (n * k))
+    assert f1 == of_lists == pytest.approx(2 / 3)  # two of three labels are right in every row
+    assert peak < 300e6  # a dense array of single bytes would have 1e10
+
+
 # Bad input
 
 

@@ -308,3 +308,20 @@ class TestCriterion:
                 u = one.fit(X[train], dense[train, label]).decision_function(X[test])
                 total -= np.log(expit(np.where(dense[test, label], u, -u))).sum()
         assert objective.value(objective.theta) == pytest.approx(total, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        NaiveBayesClassifier(),
+        CentroidClassifier(),
+        TopDownClassifier(Taxonomy.from_labels(["x/a", "x/b", "y/c"])),
+        KernelLogisticClassifier(loss="independent"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_lists_of_several_labels_name_the_classifier_for_them(model):
+    """Where a list cannot be taken for classes of which one is right, nobody has to guess what is meant."""
+    y = [["x/a", "y/c"], ["x/b"], ["x/a", "x/b", "y/c"], ["y/c"]] * 5
+    with pytest.raises(ValueError, match="RecursiveRegularizationClassifier is for rows"):
+        model.fit(np.ones((20, 2)), y)

@@ -1,5 +1,6 @@
 """Recursive regularization: one label per row or any number of them, against scikit-learn and plain minimization."""
 
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from taxolearn import (
+    Blocks,
     CrossValidation,
     KernelLogisticClassifier,
     RecursiveRegularizationClassifier,
@@ -85,11 +87,11 @@ def test_flat_is_logistic_regression_of_each_label(kind):
 
 
 def least_objective(X, y, taxonomy, variance):
-    """By minimization over weights of all nodes: those of a label that is an inner node are of a leaf below it."""
+    """By minimization over weights of all nodes, the root's too: those of an inner label are of a leaf below it."""
     nodes = list(taxonomy.names[1:])
     path = {node: taxonomy.path(node) for node in nodes}
     owners = [node for node in nodes if taxonomy.children(node)]
-    functions = nodes + [(node, "own") for node in owners]
+    functions = [*nodes, *((node, "own") for node in owners), "root"]
     place = {name: k for k, name in enumerate(functions)}
     sums = np.zeros((len(nodes), len(functions)))
     for k, node in enumerate(nodes):
@@ -97,6 +99,7 @@ def least_objective(X, y, taxonomy, variance):
             sums[k, place[above]] = 1
         if node in owners:
             sums[k, place[(node, "own")]] = 1
+        sums[k, place["root"]] = 1
     has = np.array([[any(node in path[label] for label in row) for node in nodes] for row in y])
     sign = np.where(has, 1.0, -1.0)
 
@@ -134,7 +137,11 @@ def test_one_label_is_kernel_logistic_regression_with_independent_losses():
     y = np.array(LEAVES)[Y.argmax(axis=1)]
     model = RecursiveRegularizationClassifier(TREE, C=0.8, tuning=None).fit(X, y)
     other = KernelLogisticClassifier(
-        taxonomy=TREE, loss="independent", coupling=Tree("shared", variances=0.8), kernel=Linear(1.0), tuning=None
+        taxonomy=TREE,
+        loss="independent",
+        coupling=Tree("shared", variances=0.8, root_variance="shared"),
+        kernel=Linear(1.0),
+        tuning=None,
     ).fit(X, y)
     assert not model.is_multilabel_
     np.testing.assert_array_equal(model.predict(X), other.predict(X))
@@ -143,6 +150,31 @@ def test_one_label_is_kernel_logistic_regression_with_independent_losses():
     np.testing.assert_array_equal(model.decide(X, "taxo"), other.decide(X, "taxo"))
     assert model.score(X, y) == other.score(X, y)
     assert model.explain(X[:3]) == other.explain(X[:3])
+
+
+@pytest.mark.parametrize("tying", ["shared", "level"])
+def test_the_root_has_a_variance_with_the_others_or_of_its_own(tying):
+    X, Y = make_rows()
+    y = np.array(LEAVES)[Y.argmax(axis=1)]
+    C = 0.8 if tying == "shared" else [0.8, 0.3, 1.5, 0.6]
+    model = RecursiveRegularizationClassifier(TREE, C=C, tying=tying, tuning=None, tol=1e-9).fit(X, y)
+    variances, root = (0.8, 0.8) if tying == "shared" else (C[:-1], C[-1])
+    other = KernelLogisticClassifier(
+        Linear(1.0),
+        taxonomy=TREE,
+        loss="independent",
+        coupling=Tree(tying, variances=variances, root_variance=root),
+        tuning=None,
+        tol=1e-9,
+    ).fit(X, y)
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-4)
+    found = model.C_ if tying == "shared" else list(model.C_.values())
+    np.testing.assert_allclose(found, C)
+    np.testing.assert_allclose(model.refit(X, y).coef_, other.coef_, atol=1e-4)
+    for wrong, message in (("level", "needs one variance for all nodes"), ("shared", "root_variance is 'all'")):
+        coupling = Tree(wrong, root_variance="shared" if wrong == "level" else "all")
+        with pytest.raises(ValueError, match=message):
+            KernelLogisticClassifier(taxonomy=TREE, loss="independent", coupling=coupling, tuning=None).fit(X, y)
 
 
 def test_an_integer_weight_is_a_repetition():
@@ -446,15 +478,57 @@ def test_files_of_others_are_checked(tmp_path):
             load(tmp_path / "model.taxo")
 
 
+# -- Blocks and warm starts -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("taxonomy", [None, TREE], ids=["flat", "tree"])
+@pytest.mark.parametrize("several", [True, False])
+def test_blocks_have_variances_of_their_own(taxonomy, several, tmp_path):
+    X, Y = make_rows(n=200)
+    blocks = Blocks({"words": sp.csr_array(X[:, :3]), "numbers": X[:, 3:]})
+    y = Y if several else np.array(LEAVES)[Y.argmax(axis=1)]
+    same = {"words": 0.7, "numbers": 0.7}
+    split = RecursiveRegularizationClassifier(taxonomy, C=same, tuning=None, tying="shared", tol=1e-9).fit(blocks, y)
+    whole = RecursiveRegularizationClassifier(taxonomy, C=0.7, tuning=None, tying="shared", tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(split.predict_proba(blocks), whole.predict_proba(X), atol=1e-5)
+    assert pytest.approx(same) == split.C_
+    tuning = CrossValidation(2, max_evaluations=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = RecursiveRegularizationClassifier(taxonomy, tuning=tuning, tol=1e-4).fit(blocks, y)
+    first = model.C_ if taxonomy is None else model.C_["level 1"]
+    assert first["words"] != first["numbers"]
+    assert isinstance(model.explain(blocks[:2])[0][0].contributions[0][0], tuple)
+    save(model, tmp_path / "model.taxo", dtype="float64")
+    again = load(tmp_path / "model.taxo")
+    np.testing.assert_array_equal(again.predict_proba(blocks), model.predict_proba(blocks))
+    assert again.C_ == model.C_
+    again.refit(blocks, y)
+    assert str(again.C_) == str(model.C_)
+    with pytest.raises(TypeError, match="takes one matrix"):
+        RecursiveRegularizationClassifier(taxonomy, loss="hinge").fit(blocks, y)
+
+
+def test_a_warm_start_takes_fewer_products():
+    X, Y = make_rows(n=300)
+    model = RecursiveRegularizationClassifier(TREE, C=1.0, tuning=None, warm_start=True, tol=1e-8).fit(X[:290], Y[:290])
+    cold = clone(model).fit(X, Y)
+    model.fit(X, Y)
+    assert model.result_.products < cold.result_.products
+    np.testing.assert_allclose(model.coef_, cold.coef_, atol=1e-3)
+    model.fit(X[:, :3], Y)
+    assert model.coef_.shape == (7, 3)
+
+
 # -- Bad input --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"loss": "hinge"}, "loss is 'hinge', expected one of 'logistic'"),
+        ({"loss": "huber"}, "loss is 'huber', expected one of 'logistic'"),
         ({"C": 0.0}, "C must be finite and above 0"),
-        ({"C": [1.0, 2.0, 3.0, 4.0, 5.0], "taxonomy": TREE, "tying": "level"}, r"variances has shape \(5,\)"),
+        ({"C": [1.0, 2.0, 3.0, 4.0, 5.0], "taxonomy": TREE, "tying": "level"}, r"C has shape \(5,\), expected \(4,\)"),
         ({"tying": "all"}, "tying is 'all'"),
         ({"tol": -1.0}, "tol must be"),
         ({"tuning": "grid"}, "tuning is 'grid'"),

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
 from taxolearn import Taxonomy
-from taxolearn.fitting.recursive import fit_recursive
+from taxolearn.fitting.recursive import NodePrecision, fit_recursive
 
 LOSSES = ("hinge", "squared_hinge")
 
@@ -56,11 +56,12 @@ def differences(found, bias=1.0):
     return np.column_stack([found.weights.toarray(), found.intercepts / bias])
 
 
-def quadratic_program(X, Y, parents, loss, C, variances):
+def quadratic_program(X, Y, parents, loss, C, variances, G=None):
     """Least objective, by SciPy on the dual in dense algebra."""
     n, n_classes = Y.shape
     paths = path_matrix(parents, n_classes)
-    G = paths @ np.diag(np.ones(paths.shape[1]) if variances is None else variances) @ paths.T
+    if G is None:
+        G = paths @ np.diag(np.ones(paths.shape[1]) if variances is None else variances) @ paths.T
     Z = np.column_stack([X, np.ones(n)])
     y = np.where(Y, 1.0, -1.0).T.ravel()
     Q = np.kron(G, Z @ Z.T) * np.outer(y, y)
@@ -126,6 +127,40 @@ def test_the_gap_bounds(seed, n, n_nodes, reach, density, loss, tol):
     assert found.gap >= found.objective - better.objective - 1e-9 * found.objective
     assert found.status == "converged"
     assert found.relative_gap <= tol
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_nodes=st.integers(2, 40),
+    reach=st.integers(1, 40),
+    loss=st.sampled_from(LOSSES),
+    is_graph=st.booleans(),
+)
+def test_the_dual_objective_never_falls(seed, n_nodes, reach, loss, is_graph):
+    """P minus the gap, after one sweep, two, ...; what it rises to is the minimum that the alternation finds."""
+    X, Y, parents = random_problem(seed, 15, 3, n_nodes, reach)
+    given_tree = {"parents": parents}
+    if is_graph:
+        Q = np.eye(len(parents))
+        for node in range(1, len(parents)):
+            edge = np.zeros(len(parents))
+            edge[[node, parents[node]]] = 1, -1
+            Q += np.outer(edge, edge)
+        n_classes = Y.shape[1]
+        class_nodes = np.arange(len(parents) - n_classes, len(parents))
+        given_tree = {"graph": NodePrecision(sp.csr_array(Q), class_nodes)}
+    options = {"loss": loss, "tol": 1e-7, "C": 0.3, **given_tree}
+    bounds = []
+    for sweeps in range(1, 6):
+        found = fit(X, Y, max_iter=sweeps, **options)
+        bounds.append(found.objective - found.gap)
+    assert np.diff(bounds).min() >= -1e-9 * abs(bounds[-1])
+    joint = fit(X, Y, max_iter=500, **options)
+    other = fit(X, Y, method="alternating", max_iter=5000, **options)
+    assert joint.status == other.status == "converged"
+    assert joint.objective == pytest.approx(other.objective, rel=1e-6)
+    assert bounds[-1] <= joint.objective * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -262,3 +297,115 @@ def test_bad_labels_and_starts():
         fit_recursive(X, [0, 1, 1, 1], [0], 2, start=sp.csr_array(np.ones((1, 3))))
     with pytest.raises(ValueError, match="expected ascending numbers below 3"):
         fit_recursive(X, [0, 1, 1, 1], [0], 2, start=sp.csr_array(np.ones((2, 4))))
+
+
+def random_graph(seed, n_nodes=12, n_classes=8):
+    """A Laplacian with a small ridge, of a graph with cycles; the other nodes have no data."""
+    rng = np.random.default_rng(seed)
+    weights = np.triu(rng.uniform(0.5, 2, (n_nodes, n_nodes)) * (rng.random((n_nodes, n_nodes)) < 0.3), 1)
+    weights += weights.T
+    Q = np.diag(weights.sum(axis=0) + 0.3) - weights
+    return NodePrecision(sp.csr_array(Q), rng.permutation(n_nodes)[:n_classes])
+
+
+def tree_precision(parents, variances, n_classes):
+    """The same prior as the tree's: sum_n |w_n - w_parent(n)|^2 / v_n."""
+    differences = np.eye(len(parents))
+    for node, parent in enumerate(parents):
+        if parent >= 0:
+            differences[node, parent] = -1
+    Q = differences.T @ np.diag(1 / np.asarray(variances)) @ differences
+    return NodePrecision(sp.csr_array(Q), np.arange(len(parents) - n_classes, len(parents)))
+
+
+def graph_objective(W, X, Y, graph, loss, C):
+    """P of the weights of the classes (with intercepts): latent nodes are at their best."""
+    G = np.linalg.inv(graph.matrix.toarray())[np.ix_(graph.nodes, graph.nodes)]
+    u = np.column_stack([X, np.ones(len(X))]) @ W.T
+    slack = np.maximum(0, 1 - np.where(Y, u, -u))
+    return 0.5 * np.sum(W * np.linalg.solve(G, W)) + C * (slack if loss == "hinge" else slack**2).sum()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_graph_against_a_dense_program(loss, seed):
+    X, Y, _ = random_problem(seed, n=20, n_nodes=30)
+    Y = np.column_stack([Y, Y, Y])[:, :8]
+    graph = random_graph(seed)
+    G = np.linalg.inv(graph.matrix.toarray())[np.ix_(graph.nodes, graph.nodes)]
+    expected = quadratic_program(X, Y, None, loss, 0.2, None, G)
+    for method in ("joint", "alternating"):
+        found = fit(X, Y, graph=graph, loss=loss, C=0.2, method=method, tol=3e-7, max_iter=5000)
+        assert found.status == "converged"
+        assert found.objective == pytest.approx(expected, rel=1e-6)
+        assert found.objective == pytest.approx(graph_objective(differences(found), X, Y, graph, loss, 0.2), rel=1e-9)
+        scores = np.column_stack([X, np.ones(len(X))]) @ differences(found).T
+        np.testing.assert_allclose(found.predictor().scores(X), scores, atol=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_nodes=st.integers(2, 30),
+    reach=st.integers(1, 30),
+    loss=st.sampled_from(LOSSES),
+    method=st.sampled_from(["joint", "alternating"]),
+)
+def test_a_tree_is_a_graph(seed, n_nodes, reach, loss, method):
+    X, Y, parents = random_problem(seed, 15, 6, n_nodes, reach)
+    variances = np.random.default_rng(seed).uniform(0.5, 2.0, len(parents))
+    tree = fit(X, Y, parents, variances=variances, loss=loss, C=0.2, tol=1e-6)
+    graph = tree_precision(parents, variances, Y.shape[1])
+    found = fit(X, Y, graph=graph, loss=loss, C=0.2, method=method, tol=1e-6, max_iter=5000)
+    assert found.status == tree.status == "converged"
+    assert found.objective == pytest.approx(tree.objective, rel=1.1e-6)
+    full = path_matrix(parents, Y.shape[1]) @ differences(tree)
+    np.testing.assert_allclose(differences(found), full, atol=5e-2 * (1 + abs(full).max()))
+
+
+@pytest.mark.parametrize("method", ["joint", "alternating"])
+def test_graph_threads_and_warm_start(method):
+    X, Y, _ = random_problem(20, n=40, n_nodes=30, reach=40)
+    graph = random_graph(3, n_nodes=Y.shape[1] + 5, n_classes=Y.shape[1])
+    one, two = (fit(X, Y, graph=graph, method=method, tol=1e-4, max_iter=3000, n_threads=t) for t in (1, 2))
+    np.testing.assert_array_equal(one.weights.toarray(), two.weights.toarray())
+    np.testing.assert_array_equal(one.duals.toarray(), two.duals.toarray())
+    again = fit(X, Y, graph=graph, method=method, tol=1e-4, max_iter=3000, start=one.duals)
+    assert again.iterations <= max(2, 0.5 * one.iterations)
+    assert again.objective == pytest.approx(one.objective, rel=2e-4)
+
+
+def test_bad_graphs():
+    X, Y, parents = random_problem(14)
+    n_classes = Y.shape[1]
+    good = np.eye(n_classes)
+    with pytest.raises(ValueError, match="parents and graph are both given"):
+        fit(X, Y, parents, graph=NodePrecision(sp.csr_array(good), np.arange(n_classes)))
+    for matrix, nodes, message in (
+        (np.ones((2, 3)), np.arange(n_classes), r"shape \(2, 3\), expected a square one"),
+        (good, np.arange(n_classes) + 0.5, "expected integers"),
+        (good, np.zeros(n_classes, int), "two classes are node 0"),
+        (good, np.arange(n_classes) + 1, f"a class is node {n_classes}"),
+        (good, np.arange(n_classes - 1), f"nodes of {n_classes - 1} classes, expected {n_classes}"),
+        (good + np.triu(np.ones_like(good), 1), np.arange(n_classes), "expected a symmetric matrix"),
+        (good - 2 * np.ones_like(good), np.arange(n_classes), "expected a number above zero"),
+        (good + 3 * np.ones_like(good) - 3.5 * good, np.arange(n_classes), "not positive definite"),
+        (np.where(good > 0, np.nan, 0), np.arange(n_classes), "expected a finite number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit(X, Y, graph=NodePrecision(sp.csr_array(matrix), nodes))
+    with pytest.raises(ValueError, match="variances are given with a graph"):
+        fit(X, Y, graph=NodePrecision(sp.csr_array(good), np.arange(n_classes)), variances=[1.0] * n_classes)
+
+
+def test_small_weights_are_left_out():
+    X, Y, parents = random_problem(21)
+    whole, part = (fit(X, Y, parents, tol=1e-4, threshold=t) for t in (0.0, 0.3))
+    expected = np.where(np.abs(whole.weights.toarray()) < 0.3, 0.0, whole.weights.toarray())
+    np.testing.assert_array_equal(part.weights.toarray(), expected)
+    assert part.weights.nnz == np.count_nonzero(expected) < whole.weights.nnz
+    assert whole.dropped == 0
+    assert part.dropped == pytest.approx(1 - (expected**2).sum() / (whole.weights.data**2).sum(), rel=1e-9)
+    np.testing.assert_array_equal(part.intercepts, whole.intercepts)
+    with pytest.raises(ValueError, match="threshold"):
+        fit(X, Y, parents, threshold=-1.0)

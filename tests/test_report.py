@@ -382,7 +382,7 @@ def test_all_wrong_rows_are_kept_where_others_are_not(vectorizer, monkeypatch):
     assert 10 < len(wrong) < 60
 
     def kept(limit):
-        monkeypatch.setattr(findings_module, "_DOCUMENTS", limit)
+        monkeypatch.setattr(findings_module, "DOCUMENTS", limit)
         parts = [
             Rows(labels[part], rows.log_proba[part], rows.texts[part], rows.ids[part], None)
             for part in (slice(0, 50), slice(50, 120))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from taxolearn.cli.inputs import FORMATS, LINES, MATRICES, TABLES, format_of, read_matrix
+from taxolearn.cli.inputs import LINES, MATRICES, TABLES, format_of
+from taxolearn.cli.matrices import FORMATS, read_matrix
 from taxolearn.readers.tables import read_chunks
 
 

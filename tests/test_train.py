@@ -66,6 +66,7 @@ def labelled(labels, repeats=4):
         ("softmax", taxolearn.KernelLogisticClassifier),
         ("independent", taxolearn.KernelLogisticClassifier),
         ("top-down", taxolearn.TopDownClassifier),
+        ("embedding", taxolearn.LabelEmbeddingClassifier),
         ("naive-bayes", taxolearn.NaiveBayesClassifier),
         ("centroid", taxolearn.CentroidClassifier),
     ],
@@ -129,13 +130,16 @@ def test_options_of_one_model_imply_it(options, expected, train):
     ("options", "message"),
     [
         (["--model", "pool", "--kernel", "rbf"], "--kernel is for --model softmax or independent, not pool"),
-        (["--model", "top-down", "--variance", "1"], "--variance is for --model softmax or independent, not top-down"),
+        (
+            ["--model", "top-down", "--variance", "1"],
+            "--variance is for --model softmax or independent or recursive, not",
+        ),
         (["--model", "pool", "--checkpoint", "c"], "--checkpoint is for"),
         (["--model", "naive-bayes", "--folds", "3"], "--folds is for --model pool or softmax or independent or top"),
         (["--model", "naive-bayes", "--time-limit", "3"], "--time-limit is for"),
         (
             ["--model", "centroid", "--tol", "1e-3"],
-            "--tol is for --model pool or softmax or independent or top-down or recursive, not",
+            "--tol is for --model pool or softmax or independent or top-down or recursive or embedding, not",
         ),
         (["--model", "naive-bayes", "--numeric", "size"], "counts words, so it takes no --numeric"),
         (["--model", "top-down", "--flat"], "--model top-down needs a tree"),

@@ -371,6 +371,34 @@ def _curves(ax: Any, rows: Rows, label: str, names: dict[str, str]) -> None:
 
 
 @dataclass(frozen=True)
+class Frequencies(Figure):
+    """Frequency against probability, a line per library: lists ``probability``, ``frequency`` and ``count`` by bin.
+
+    Bins with fewer than ``least`` members are left out.
+    """
+
+    has_common_legend = True
+    least: int = 20
+
+    def paint(self, ax: Any, rows: Rows) -> None:
+        _scales(ax, Axes("", "probability", "", "frequency", log="xy"))
+        ax.axline((1, 1), (1e-3, 1e-3), color="#606060", linewidth=0.7, linestyle=":")
+        ours = cycle(("-o", "--^", "-.v"))
+        others = cycle(zip(("#c8553d", "#e0a030", "#5a8f3c", "#7b5ea7", "#606060"), "sXPd<", strict=True))
+        for row in rows:
+            parts = zip(row["probability"], row["frequency"], row["count"], strict=True)
+            points = [(x, y) for x, y, count in parts if count >= self.least and y > 0]
+            colour, form = (OURS, next(ours)) if is_ours(row) else next(others)
+            style = form if is_ours(row) else f"-{form}"
+            if points:
+                ax.plot(
+                    *zip(*points, strict=True), style, color=colour, markersize=3, linewidth=0.9, label=row["library"]
+                )
+        ax.set_xlim(3e-4, 1.2)
+        ax.set_ylim(3e-4, 1.2)
+
+
+@dataclass(frozen=True)
 class ErrorReject(Figure):
     """Error-reject curves of rows with ``rejected``, ``curve`` and ``area``."""
 

@@ -15,6 +15,7 @@ from taxolearn import _core
 _PACKAGES = (
     *("taxolearn", "numpy", "scipy", "scikit-learn", "sparse_dot_mkl", "torch", "gpytorch", "jax", "jaxopt", "optuna"),
     *("scikit-learn-intelex", "mkl", "liblinear-official", "hiclass", "napkinxc", "libpecos", "lightgbm"),
+    *("libmultilabel", "liblinear-multicore", "omikuji"),
 )
 
 

@@ -15,7 +15,7 @@ from bench.harness.job_scores import COLUMNS, job_scores
 from bench.harness.memory import growth, megabytes, reset_peak
 from bench.harness.options import add_resumable, names
 from bench.harness.report import Result, machine
-from bench.libraries.contracts import JobModel
+from bench.libraries.contracts import JobModel, LabelModel
 from bench.problems.jobs import Job
 
 Measure = Callable[..., dict[str, Any]]  # does a job, named by ``job``, with a model, named by ``model``
@@ -38,7 +38,7 @@ MEASURING = (
     "which models take turns, seconds are medians. Peak MB: resident "
     "memory of the same beyond data and libraries. Every model has a process of its own; > is one that was given up."
 )
-_NOT_TAKEN = "takes no such inputs"
+NOT_TAKEN = "takes no such inputs"
 
 
 # -- In the process of a model ----------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ _NOT_TAKEN = "takes no such inputs"
 def do_job(problem: Job, entry: JobModel, n_threads: int) -> dict[str, Any]:
     """Do a whole job in this process, then score it."""
     if not entry.takes(problem):
-        return {"status": _NOT_TAKEN}
+        return {"status": NOT_TAKEN}
     fit = entry.make(problem, n_threads)
     before = reset_peak()
     wall, processor = time.perf_counter(), time.process_time()
@@ -113,7 +113,7 @@ def result_of_jobs(
     cases: Cases,
     measure: Measure,
     jobs: Iterable[str],
-    models: Mapping[str, JobModel],
+    models: Mapping[str, JobModel | LabelModel],
     *,
     title: str,
     notes: list[str],
@@ -132,13 +132,15 @@ def result_of_jobs(
         rows: list[dict[str, Any]] = []
         for model in models:
             answer = _known(options, cases, measure, job, model)
-            if answer is None or answer.get("status") == _NOT_TAKEN:
+            if answer is None or answer.get("status") == NOT_TAKEN:
                 continue
             versions = answer.get("versions", {}) | versions
             rows += _rows(job, model, answer)
             if "description" in answer:
-                unseen = answer["unseen"]
-                result.add_note(f"{job}: {answer['description']}; {unseen} test rows of classes without training rows.")
+                unseen = (
+                    f"; {answer['unseen']} test rows of classes without training rows" if "unseen" in answer else ""
+                )
+                result.add_note(f"{job}: {answer['description']}{unseen}.")
         least = min((row["log_loss"] for row in rows if "log_loss" in row), default=1.0)
         for row in rows:
             if "log_loss" in row:

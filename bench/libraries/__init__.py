@@ -3,15 +3,17 @@
 Its tables say what it takes part in, by the names in results: ``SOLVERS`` of the flat linear objective (suite
 ``peers``), ``CLASSIFIERS`` that know trees or many classes (``peers_models``), ``TOP_MODELS`` of very many classes
 (``wordnet``), ``RBF_MODELS`` with an RBF kernel (``kernels``, ``rank`` and ``large``), and models that do whole jobs:
-``JOB_MODELS`` (``jobs``), ``EMBEDDING_MODELS`` of texts with embeddings (``embeddings``) and ``TABLE_MODELS`` of data
-frames (``tables``). bench/libraries/contracts.py describes their entries.
+``JOB_MODELS`` (``jobs``), ``EMBEDDING_MODELS`` of texts with embeddings (``embeddings``), ``TABLE_MODELS`` of data
+frames (``tables``), ``LABEL_MODELS`` and ``GENE_MODELS`` of rows with several labels (``several_labels`` and
+``gene_functions``), and ``PAPER_MODELS`` of Gopal and Yang's table (``recursive_paper``).
+bench/libraries/contracts.py describes their entries.
 """
 
 import importlib
 import pkgutil
 from typing import Any
 
-from bench.libraries.contracts import Classifier, JobModel, MakeRBF, SolverEntry, TopModel
+from bench.libraries.contracts import Classifier, JobModel, LabelModel, MakeRBF, PaperModel, SolverEntry, TopModel
 
 OURS = "taxolearn"
 
@@ -31,3 +33,6 @@ RBF_MODELS: dict[str, MakeRBF] = _entries("RBF_MODELS")
 JOB_MODELS: dict[str, JobModel] = _entries("JOB_MODELS")
 EMBEDDING_MODELS: dict[str, JobModel] = _entries("EMBEDDING_MODELS")
 TABLE_MODELS: dict[str, JobModel] = _entries("TABLE_MODELS")
+LABEL_MODELS: dict[str, LabelModel] = _entries("LABEL_MODELS")
+GENE_MODELS: dict[str, LabelModel] = _entries("GENE_MODELS")
+PAPER_MODELS: dict[str, PaperModel] = _entries("PAPER_MODELS")

@@ -20,10 +20,13 @@ from scipy import sparse
 
 from bench.harness.certify import certify
 from bench.harness.job_scores import log_probabilities, mean_loss
+from bench.harness.label_scores import f1_scores, mean_label_loss
 from bench.problems.data import Data, Floats
 from bench.problems.features import usual_features
 from bench.problems.jobs import Job, held_out_tenth
+from bench.problems.label_jobs import LabelJob, held_out_label_rows
 from bench.problems.trees import TreeData
+from taxolearn.set_decisions import best_thresholds
 
 Labels = npt.NDArray[np.int64]
 Model = tuple[Floats, Floats]  # coef (C x d) and intercept (C)
@@ -254,3 +257,143 @@ def chosen_by_a_tenth(
         return run
 
     return make
+
+
+# -- Several labels per row -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelAnswer:
+    """What a model says about rows: a number between 0 and 1 for each label (m x L), and what it knows of itself.
+
+    ``thresholds`` of the labels were chosen on held-out rows.
+    """
+
+    proba: Floats
+    thresholds: Floats | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FittedLabels:
+    """``answer`` is what the model says of inputs as the job has them; ``setting`` is what was chosen, in words."""
+
+    answer: Callable[[Any], LabelAnswer]
+    setting: str = ""
+
+
+FitLabels = Callable[[], FittedLabels]  # features, tuning and fit, which are timed together
+
+
+@dataclass(frozen=True)
+class LabelModel:
+    """How a whole job of several labels is done: made of a job and a number of threads.
+
+    ``tuning`` says in words what is tuned and how; ``environment`` is the one that it runs in, by the name of its file
+    of requirements, or this one; ``is_probability`` whether its numbers are probabilities.
+    """
+
+    make: Callable[[LabelJob, int], FitLabels]
+    tuning: str
+    takes: Callable[[LabelJob], bool] = lambda _: True
+    environment: str | None = None
+    is_probability: bool = True
+
+
+@dataclass(frozen=True)
+class LabelRows:
+    """Inputs (n x d, sparse) and the indicator of labels (n x L) to train on; every label has a row."""
+
+    X: Any
+    Y: Any
+    n_threads: int
+
+
+PredictLabels = Callable[[Any], Floats]  # a number between 0 and 1 for each label
+
+
+def fit_labels_with_rows(fit: Callable[..., PredictLabels], rows: LabelRows, **setting: float) -> PredictLabels:
+    """Fit the labels that some row has; others get 0."""
+    width = rows.Y.shape[1]
+    columns = np.flatnonzero(np.asarray(rows.Y.sum(axis=0)).ravel() > 0)
+    predict = fit(replace(rows, Y=sparse.csr_matrix(rows.Y[:, columns])), **setting)
+
+    def spread(X: Any) -> Floats:
+        full = np.zeros((X.shape[0], width))
+        full[:, columns] = predict(X)
+        return full
+
+    return spread
+
+
+def labels_chosen_by_a_tenth(
+    fit: Callable[..., PredictLabels],
+    grid: tuple[dict[str, float], ...],
+    modules: tuple[str, ...],
+    *,
+    is_probability: bool = True,
+) -> Callable[[LabelJob, int], FitLabels]:
+    """Make a model whose setting has the least log loss on a tenth of the rows, and is then fitted to all.
+
+    Where its numbers are no probabilities, the setting has the largest micro-F1. Thresholds are those of the largest F1
+    of each label on that tenth.
+    """
+
+    def make(job: LabelJob, n_threads: int) -> FitLabels:
+        for module in modules:
+            importlib.import_module(module)
+
+        def run() -> FittedLabels:
+            features = usual_features(job)
+            X = sparse.csr_matrix(features.fit_transform(job.X))
+            rows = LabelRows(X, job.Y, n_threads)
+            held_out, rest = held_out_label_rows(X.shape[0])
+            truth = job.Y[held_out]
+            best: tuple[float, dict[str, float], Floats] | None = None
+            for setting in grid:
+                proba = fit_labels_with_rows(fit, LabelRows(X[rest], job.Y[rest], n_threads), **setting)(X[held_out])
+                cost = mean_label_loss(proba, truth, len(rest)) if is_probability else -f1_scores(truth, proba > 0.5)[0]
+                if best is None or cost < best[0]:
+                    best = (cost, setting, best_thresholds(proba, truth))
+            assert best is not None
+            predict = fit_labels_with_rows(fit, rows, **best[1])
+            return FittedLabels(
+                lambda X: LabelAnswer(predict(sparse.csr_matrix(features.transform(X))), best[2]),
+                ", ".join(f"{name} {value:g}" for name, value in best[1].items()),
+            )
+
+        return run
+
+    return make
+
+
+# -- Gopal and Yang's table -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PaperRows:
+    """Rows of a job to train on: inputs (n x d) and the indicator of labels (n x L), with the job's hierarchy."""
+
+    job: LabelJob
+    X: Any
+    Y: Any
+    n_threads: int
+
+    @property
+    def label_of_each(self) -> npt.NDArray[Any]:
+        """The one label that each row has."""
+        return np.array(self.job.classes)[self.Y.indices]
+
+
+@dataclass(frozen=True)
+class PaperModel:
+    """``fit(rows, C)`` makes what scores labels; those with the largest score, or above a threshold, are the answer.
+
+    ``learn`` finds C on all training rows; without it, C is chosen by cross-validation. ``has_decided`` says that the
+    scores are the answer: it has the labels above 0.
+    """
+
+    fit: Callable[[PaperRows, Any], Callable[[Any], Floats]]
+    takes: Callable[[LabelJob], bool] = lambda _: True
+    learn: Callable[[PaperRows], Any] | None = None
+    has_decided: bool = False

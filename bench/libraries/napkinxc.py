@@ -12,12 +12,16 @@ from bench.libraries.contracts import (
     WIDE_PENALTIES,
     Classifier,
     JobModel,
+    LabelModel,
+    LabelRows,
     Labels,
     Predict,
+    PredictLabels,
     PredictTop,
     Rows,
     TopModel,
     chosen_by_a_tenth,
+    labels_chosen_by_a_tenth,
 )
 from bench.problems.data import Floats
 
@@ -58,6 +62,25 @@ def top(rows: Rows, kind: str, C: float) -> PredictTop:
     return predict
 
 
+def of_labels(rows: LabelRows, kind: str, C: float) -> PredictLabels:
+    """Probabilities of all labels, any number of which a row may have."""
+    folder = tempfile.TemporaryDirectory()
+    made = getattr(importlib.import_module("napkinxc.models"), kind)
+    model = made(folder.name, liblinear_c=C, threads=rows.n_threads, seed=0)
+    model.fit(rows.X, [row.tolist() for row in np.split(rows.Y.indices, rows.Y.indptr[1:-1])])
+    width = rows.Y.shape[1]
+
+    def predict(X: Any, _: Any = folder) -> Floats:
+        full = np.zeros((X.shape[0], width))
+        for row, answers in enumerate(model.predict_proba(X, top_k=width)):
+            if answers:
+                labels, values = zip(*answers, strict=True)
+                full[row, list(labels)] = values
+        return full
+
+    return predict
+
+
 CLASSIFIERS = {
     "napkinXC PLT": Classifier(partial(classifier, kind="PLT"), LOWER_PENALTIES),
     "napkinXC HSM": Classifier(partial(classifier, kind="HSM"), LOWER_PENALTIES),
@@ -74,4 +97,15 @@ JOB_MODELS = {
         takes=lambda job: job.is_sparse or job.taxonomy is not None,
     )
     for kind in ("PLT", "HSM")
+}
+LABEL_MODELS = {
+    f"napkinXC {kind}": LabelModel(
+        labels_chosen_by_a_tenth(
+            partial(of_labels, kind=kind), tuple({"C": C} for C in WIDE_PENALTIES), ("napkinxc.models",)
+        ),
+        f"{kind}{' with a tree of its own' if kind == 'PLT' else ''}; C of 0.1, 1, 10, 100, 1000 by the log loss of a "
+        "held-out tenth, then a fit to all rows",
+        environment="labels",
+    )
+    for kind in ("PLT", "OVR")
 }

@@ -20,11 +20,17 @@ from bench.libraries.contracts import (
     Answer,
     Classifier,
     FitJob,
+    FitLabels,
     FitRBF,
     FittedJob,
+    FittedLabels,
     FittedRBF,
     JobModel,
+    LabelAnswer,
+    LabelModel,
     Labels,
+    PaperModel,
+    PaperRows,
     Predict,
     PredictTop,
     Rows,
@@ -35,13 +41,16 @@ from bench.libraries.contracts import (
 )
 from bench.problems.catalogue import CATEGORIES, DATES, NUMBERS, TITLE
 from bench.problems.data import Data
+from bench.problems.features import usual_features
 from bench.problems.jobs import EmbeddedTexts, Job
+from bench.problems.label_jobs import LabelJob
 from bench.problems.rbf import Values
 from taxolearn import (
     Blocks,
     CrossValidation,
     KernelLogisticClassifier,
     PoolClassifier,
+    RecursiveRegularizationClassifier,
     Taxonomy,
     TopDownClassifier,
     Tree,
@@ -282,5 +291,121 @@ TABLE_MODELS = {
     "taxolearn, pool of blocks": JobModel(
         partial(evidence, features=partial(_table_features, "blocks")),
         "PoolClassifier(taxonomy=...) over the same blocks",
+    ),
+}
+
+
+def several_labels(job: LabelJob, n_threads: int, hierarchy: bool = False, **settings: Any) -> FitLabels:
+    """Recursive regularization with its defaults, or one label against the rest; labels of other nodes are left out."""
+
+    def run() -> FittedLabels:
+        features = usual_features(job)
+        X = features.fit_transform(job.X)
+        model = RecursiveRegularizationClassifier(
+            job.hierarchy if hierarchy else None, n_threads=n_threads, **settings
+        ).fit(X, job.label_sets())
+        place = {name: k for k, name in enumerate(model.classes_.tolist())}
+        known = [k for k, name in enumerate(job.classes) if name in place]
+        columns = [place[job.classes[k]] for k in known]
+
+        def of_job(values: Any, rest: float) -> Any:
+            full = np.full((*values.shape[:-1], len(job.classes)), rest)
+            full[..., known] = values[..., columns]
+            return full
+
+        def answer(given: Any) -> LabelAnswer:
+            proba = model.predict_proba(features.transform(given))
+            thresholds = None if model.thresholds_ is None else of_job(model.thresholds_, 0.5)
+            above = {} if job.hierarchy is None else {"child_above_parent": _most_above_parent(job, place, proba)}
+            return LabelAnswer(of_job(proba, 0.0), thresholds, {"gap": model.result_.relative_gap, **above})
+
+        C = model.C_
+        values = ", ".join(f"{value:.2g}" for value in (C.values() if isinstance(C, dict) else [C]))
+        return FittedLabels(answer, f"C {values}, temperature {model.hyperparameters_.temperature:.2g}")
+
+    return run
+
+
+def _most_above_parent(job: LabelJob, place: dict[str, int], proba: Any) -> float:
+    """By how much a label is more probable than one above it at most; below 0 if it never is."""
+    assert job.hierarchy is not None
+    edges = job.hierarchy.to_edges()
+    pairs = [(place[parent], place[child]) for parent, child in edges if parent in place and child in place]
+    if not pairs:
+        return float("nan")
+    parents, children = (np.array(part) for part in zip(*pairs, strict=True))
+    return max(
+        float((proba[:, child] - proba[:, parent]).max()) for parent, child in zip(parents, children, strict=True)
+    )
+
+
+_OF_LABELS = "RecursiveRegularizationClassifier with its defaults"
+LABEL_MODELS = {
+    "taxolearn, logistic": LabelModel(several_labels, f"{_OF_LABELS}, no tree"),
+    "taxolearn, squared hinge": LabelModel(
+        partial(several_labels, loss="squared_hinge"), f'{_OF_LABELS} and loss="squared_hinge", no tree'
+    ),
+    "taxolearn, logistic, tree": LabelModel(
+        partial(several_labels, hierarchy=True), f"{_OF_LABELS} and the tree", lambda job: job.hierarchy is not None
+    ),
+}
+GENE_MODELS = {
+    "taxolearn, logistic, flat": LabelModel(several_labels, f"{_OF_LABELS}, without the hierarchy"),
+    "taxolearn, logistic": LabelModel(partial(several_labels, hierarchy=True), f"{_OF_LABELS} and the hierarchy"),
+    "taxolearn, squared hinge": LabelModel(
+        partial(several_labels, hierarchy=True, loss="squared_hinge"),
+        f'{_OF_LABELS}, loss="squared_hinge" and the hierarchy',
+    ),
+}
+
+
+def recursive(rows: PaperRows, C: Any, loss: str, tying: str) -> Callable[[Any], Any]:
+    """Recursive regularization with given variances."""
+    return _paper_scores(_recursive(rows, loss=loss, tying=tying, C=C, tuning=None), rows)
+
+
+def learned_variances(rows: PaperRows, loss: str) -> Any:
+    """A variance for each level of the tree."""
+    C = _recursive(rows, loss=loss).C_
+    return list(C.values()) if isinstance(C, dict) else C
+
+
+def _recursive(rows: PaperRows, **settings: Any) -> RecursiveRegularizationClassifier:
+    names = np.array(rows.job.classes, dtype=object)
+    y = rows.label_of_each if rows.job.has_one_label else [tuple(names[k]) for k in _columns_of_rows(rows.Y)]
+    model = RecursiveRegularizationClassifier(rows.job.hierarchy, tol=_PAPER_GAP, n_threads=rows.n_threads, **settings)
+    return model.fit(rows.X, y)
+
+
+def _columns_of_rows(Y: Any) -> Any:
+    return np.split(Y.indices, Y.indptr[1:-1])
+
+
+def _paper_scores(model: Any, rows: PaperRows) -> Callable[[Any], Any]:
+    place = {name: k for k, name in enumerate(model.classes_.tolist())}
+    columns = [place[name] for name in rows.job.classes]
+    return lambda X: model.decision_function(X)[:, columns]
+
+
+def softmax(rows: PaperRows, C: float) -> Callable[[Any], Any]:
+    """Multinomial logistic regression without the tree."""
+    model = KernelLogisticClassifier(
+        Linear(C),
+        taxonomy=rows.job.hierarchy,
+        coupling="independent",
+        tuning=None,
+        tol=_PAPER_GAP,
+        n_threads=rows.n_threads,
+    )
+    return _paper_scores(model.fit(rows.X, rows.label_of_each), rows)
+
+
+_PAPER_GAP = 1e-4
+PAPER_MODELS = {
+    "taxolearn, MLR": PaperModel(softmax, lambda job: job.has_one_label),
+    "taxolearn, RR-SVM": PaperModel(partial(recursive, loss="hinge", tying="shared")),
+    "taxolearn, RR-LR": PaperModel(partial(recursive, loss="logistic", tying="shared")),
+    "taxolearn, a variance per level": PaperModel(
+        partial(recursive, loss="logistic", tying="level"), learn=partial(learned_variances, loss="logistic")
     ),
 }

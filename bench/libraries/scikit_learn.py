@@ -28,10 +28,14 @@ from sklearn.preprocessing import FunctionTransformer
 from bench.harness.job_scores import columns_of, mean_loss
 from bench.libraries.contracts import (
     FitJob,
+    FitLabels,
     FitRBF,
     FittedJob,
+    FittedLabels,
     FittedRBF,
     JobModel,
+    LabelAnswer,
+    LabelModel,
     Model,
     Predict,
     Rows,
@@ -45,6 +49,7 @@ from bench.libraries.contracts import (
 from bench.problems.data import Data, Floats
 from bench.problems.features import is_long_text, sparse_table_features, usual_features
 from bench.problems.jobs import Job, held_out_tenth
+from bench.problems.label_jobs import LabelJob
 from bench.problems.rbf import Values
 
 _DECREASING = tuple(float(f"{10 ** (-k / 2):.2g}") for k in range(1, 23))
@@ -240,6 +245,21 @@ def boosted_trees(job: Job, n_threads: int) -> FitJob:
     return run
 
 
+def forest(job: LabelJob, n_threads: int) -> FitLabels:
+    """Trees that predict all labels at once: those of a classifier, whose impurity is twice the variance."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    def run() -> FittedLabels:
+        model = RandomForestRegressor(
+            _TREES, max_features="sqrt", min_samples_leaf=_ROWS_OF_LEAF, n_jobs=n_threads, random_state=0
+        )
+        model.fit(job.X, job.Y.toarray())
+        return FittedLabels(lambda X: LabelAnswer(model.predict(X)))
+
+    return run
+
+
+_TREES, _ROWS_OF_LEAF = 50, 3
 _MOST_WEIGHTS = 10_000  # for a solver that stores and factors the matrix of second derivatives
 SOLVERS = {
     "scikit-learn lbfgs": SolverEntry(partial(solver, method="lbfgs")),
@@ -283,5 +303,10 @@ TABLE_MODELS = {
         chosen_by_a_tenth(logistic, _TABLE_PENALTIES, (), lambda _: sparse_table_features()),
         "tf-idf of the title, scaled numbers with flags of missing ones, indicators of categories and parts of dates; "
         "C of 1, 10, 100 by the log loss of a held-out tenth, lbfgs with at most 200 iterations",
+    )
+}
+GENE_MODELS = {
+    "RandomForest": LabelModel(
+        forest, f"{_TREES} trees for all labels together, as Clus-Ens has, leaves of at least {_ROWS_OF_LEAF} rows"
     )
 }

@@ -13,16 +13,17 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 from bench.problems.catalogue import CATEGORIES, DATES, NUMBERS, TITLE
 from bench.problems.jobs import Job
+from bench.problems.label_jobs import LabelJob
 
 SHORT = 300  # characters on average, below which characters are looked at as well
 
 
-def is_long_text(job: Job) -> bool:
+def is_long_text(job: Job | LabelJob) -> bool:
     """Whether the inputs are texts that are long enough for words alone."""
     return job.is_text and sum(map(len, job.X)) >= SHORT * len(job.X)
 
 
-def usual_features(job: Job, word_pairs: bool = False) -> Any:
+def usual_features(job: Job | LabelJob, word_pairs: bool = False) -> Any:
     """An unfitted transformer: tf-idf of texts and counts, standardized columns; what is weighted already stays.
 
     Short texts have words, pairs of words, and three to five characters within words; long ones have words, and pairs

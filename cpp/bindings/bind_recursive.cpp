@@ -46,14 +46,31 @@ std::vector<SparseColumn> from_columns(const py::tuple& parts) {
   return out;
 }
 
+/// Offsets, columns, values and the nodes of the classes.
+NodePrecision as_precision(const py::tuple& parts) {
+  require(parts.size() == 4, "graph has ", parts.size(), " parts, expected offsets, columns, values and nodes");
+  const auto copy = [](const char* name, const py::array& from, auto& to) {
+    using T = typename std::decay_t<decltype(to)>::value_type;
+    const T* const data = as_vector<T>(name, from, from.size());
+    to.assign(data, data + from.size());
+  };
+  NodePrecision out;
+  copy("graph: offsets", parts[0], out.offsets);
+  copy("graph: columns", parts[1], out.columns);
+  copy("graph: values", parts[2], out.values);
+  copy("graph: nodes", parts[3], out.class_nodes);
+  require(!out.offsets.empty(), "graph: there are no offsets");
+  return out;
+}
+
 std::unique_ptr<Taxonomy> taxonomy_of(const std::optional<std::vector<Index>>& parents) {
   return parents ? std::make_unique<Taxonomy>(*parents) : nullptr;
 }
 
 RecursiveResult fit_problem(const py::object& X, const py::array& label_offsets, const py::array& labels,
                             Index n_classes, const std::optional<std::vector<Index>>& parents,
-                            std::vector<double> variances, Hinge loss, double C, double bias,
-                            const py::object& sample_weight, std::vector<double> positive_weights,
+                            const std::optional<py::tuple>& graph, std::vector<double> variances, Hinge loss, double C,
+                            double bias, const py::object& sample_weight, std::vector<double> positive_weights,
                             std::vector<double> negative_weights, const RecursiveSettings& settings,
                             const std::optional<py::tuple>& start, int n_threads, const py::object& progress) {
   const Input input = as_input(X);
@@ -67,6 +84,11 @@ RecursiveResult fit_problem(const py::object& X, const py::array& label_offsets,
   require(problem.label_offsets[n] <= labels.size(), "label_offsets ends at ", problem.label_offsets[n],
           " but there are ", labels.size(), " labels");
   problem.taxonomy = taxonomy.get();
+  NodePrecision precision;
+  if (graph) {
+    precision = as_precision(*graph);
+    problem.graph = &precision;
+  }
   problem.variances = std::move(variances);
   problem.loss = loss;
   problem.cost = C;
@@ -164,11 +186,11 @@ void bind_recursive(py::module_& module) {
           "Hands over offsets, rows and values of the dual variables, class after class.");
   module.def("fit_recursive", &fit_problem, "Fits and certifies.", py::kw_only(), py::arg("X"),
              py::arg("label_offsets"), py::arg("labels"), py::arg("n_classes"), py::arg("parents") = py::none(),
-             py::arg("variances") = std::vector<double>(), py::arg("loss") = Hinge::hinge, py::arg("C") = 1.0,
-             py::arg("bias") = 1.0, py::arg("sample_weight") = py::none(),
-             py::arg("positive_weights") = std::vector<double>(), py::arg("negative_weights") = std::vector<double>(),
-             py::arg("settings") = RecursiveSettings{}, py::arg("start") = py::none(), py::arg("n_threads") = 1,
-             py::arg("progress") = py::none());
+             py::arg("graph") = py::none(), py::arg("variances") = std::vector<double>(),
+             py::arg("loss") = Hinge::hinge, py::arg("C") = 1.0, py::arg("bias") = 1.0,
+             py::arg("sample_weight") = py::none(), py::arg("positive_weights") = std::vector<double>(),
+             py::arg("negative_weights") = std::vector<double>(), py::arg("settings") = RecursiveSettings{},
+             py::arg("start") = py::none(), py::arg("n_threads") = 1, py::arg("progress") = py::none());
   py::class_<HeldWeights>(module, "NodeWeights", py::module_local(),
                           "Weights w_n - w_parent(n), by feature and node, and intercepts in the same way.")
       .def(py::init([](const py::object& weights, py::array_t<double> intercepts,

@@ -9,8 +9,10 @@ namespace taxolearn::python {
 void bind_classes(py::module_& module);
 void bind_kernels(py::module_& module);
 void bind_likelihood(py::module_& module);
+void bind_embedding(py::module_& module);
 void bind_fit(py::module_& module);
 void bind_data(py::module_& module);
+void bind_margin(py::module_& module);
 void bind_recursive(py::module_& module);
 void bind_select(py::module_& module);
 void bind_settings(py::module_& module);
@@ -33,6 +35,8 @@ PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
   taxolearn::python::bind_settings(module);
   taxolearn::python::bind_fit(module);
   taxolearn::python::bind_data(module);
+  taxolearn::python::bind_embedding(module);
+  taxolearn::python::bind_margin(module);
   taxolearn::python::bind_recursive(module);
   taxolearn::python::bind_select(module);
 }

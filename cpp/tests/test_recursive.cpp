@@ -130,3 +130,26 @@ TEST_CASE("recursive regularization: bad input is named") {
   example.labels[0] = 3;
   CHECK(rejection(fit).find("has the label 3, expected 0 to 2") != std::string::npos);
 }
+
+TEST_CASE("recursive regularization: a tree as a graph has the same objective") {
+  const Taxonomy star({-1, 0, 0, 0});
+  // sum_n |w_n - w_parent(n)|^2 of a root and three leaves.
+  NodePrecision precision;
+  precision.offsets = {0, 4, 6, 8, 10};
+  precision.columns = {0, 1, 2, 3, 0, 1, 0, 2, 0, 3};
+  precision.values = {4, -1, -1, -1, -1, 1, -1, 1, -1, 1};
+  precision.class_nodes = {1, 2, 3};
+  Example example(20, 3, &star, 3, Hinge::squared, 5);
+  const RecursiveResult tree = fit_recursive(example.problem, settings_of(RecursiveMethod::joint, 1e-8), nullptr, one);
+  example.problem.taxonomy = nullptr;
+  example.problem.graph = &precision;
+  for (const RecursiveMethod method : {RecursiveMethod::joint, RecursiveMethod::alternating}) {
+    const RecursiveResult graph = fit_recursive(example.problem, settings_of(method, 1e-8), nullptr, two);
+    CHECK(graph.status == Status::converged);
+    CHECK(graph.weights.size() == 3);
+    CHECK(graph.objective == doctest::Approx(tree.objective).epsilon(1e-7));
+  }
+  precision.values[0] = 1.0;
+  CHECK(rejection([&] { fit_recursive(example.problem, {}, nullptr, one); }).find("not positive definite") !=
+        std::string::npos);
+}

@@ -8,7 +8,10 @@ from taxolearn.couplings.coupling import Independent, Tree
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.couplings.graph import Graph
 from taxolearn.estimators.centroid import CentroidClassifier
+from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.label_embedding import LabelEmbedding
+from taxolearn.estimators.margin import MaxMarginTreeClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
 from taxolearn.estimators.prune import prune
@@ -19,6 +22,7 @@ from taxolearn.estimators.top_down_tuning import LevelParameters
 from taxolearn.files.save_and_load import load, read_report, save
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult, Solver
+from taxolearn.fitting.margin import MarginResult
 from taxolearn.targets import PartialLabels
 from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
@@ -37,9 +41,13 @@ __all__ = [
     "Hyperparameters",
     "Independent",
     "KernelLogisticClassifier",
+    "LabelEmbedding",
+    "LabelEmbeddingClassifier",
     "LearnedCoupling",
     "LearningResult",
     "LevelParameters",
+    "MarginResult",
+    "MaxMarginTreeClassifier",
     "NaiveBayesClassifier",
     "PartialLabels",
     "PoolClassifier",

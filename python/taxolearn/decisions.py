@@ -11,15 +11,8 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array
 
 from taxolearn import _core
-from taxolearn.metrics.inputs import (
-    LabelSets,
-    class_columns,
-    read_classes,
-    read_labels,
-    read_scores,
-    read_taxonomy,
-    rounding,
-)
+from taxolearn.metrics.inputs import LabelSets, class_columns, read_classes, read_labels, read_scores, rounding
+from taxolearn.metrics.nodes import read_taxonomy
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice, check_number, check_threads
 

@@ -12,6 +12,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from taxolearn.couplings.factors import ClassFactors
+from taxolearn.estimators.label_embedding import LabelEmbedding, unit_rows
 from taxolearn.metrics import ErrorRejectCurve, LevelScores, ReliabilityCurve
 from taxolearn.tuning.search import LearningResult
 from taxolearn.validation import check_choice
@@ -19,6 +20,7 @@ from taxolearn.validation import check_choice
 __all__ = [
     "class_similarity",
     "learning_trace",
+    "plot_classes",
     "plot_comparison",
     "plot_error_reject",
     "plot_levels",
@@ -238,6 +240,50 @@ def class_similarity(model: Any, *, ax: Any = None) -> Any:
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, pad=0.02, aspect=30)
     bar.outline.set_visible(False)
     bar.set_label("similarity (correlation of loadings)")
+    return ax
+
+
+def plot_classes(embedding: Any, *, ax: Any = None, max_names: int = 60) -> Any:
+    """Draw the classes of an embedding in two dimensions, coloured by their branch below the root of the tree.
+
+    These are the first two principal directions of ``class_points()``, all at length 1: classes that are told apart
+    with difficulty lie close together.
+
+    Parameters
+    ----------
+    embedding : LabelEmbedding
+        Fitted; without a taxonomy all points have the same colour.
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a new figure.
+    max_names : int, default=60
+        Up to this many classes are named.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if not isinstance(embedding, LabelEmbedding):
+        raise ValueError(f"embedding must be a fitted LabelEmbedding, got {embedding!r}")
+    units = unit_rows(embedding.class_points())
+    directions = np.linalg.svd(units - units.mean(axis=0), full_matrices=False)[2][:2]
+    places = np.zeros((len(units), 2))
+    places[:, : len(directions)] = units @ directions.T
+    tree, names = embedding.taxonomy_, embedding.classes_.tolist()
+    branches = ["" if tree is None else str(tree.path(name)[1]) for name in names]
+    ax = _axes(ax, size=(6.5, 5.0))
+    seen = sorted(set(branches))
+    for k, branch in enumerate(seen):
+        own = np.array([each == branch for each in branches])
+        marker = _MARKERS[k // len(_COLOURS) % len(_MARKERS)]
+        ax.scatter(*places[own].T, s=22, color=_colour(k), marker=marker, linewidths=0, alpha=0.8, label=branch)
+    if len(names) <= max_names:
+        for name, (x, y) in zip(names, places, strict=True):
+            ax.annotate(str(name), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7)
+    _tidy(ax, "both")
+    ax.set_xlabel("first direction")
+    ax.set_ylabel("second direction")
+    if 1 < len(seen) <= 20:
+        _legend(ax, **_BESIDE)
     return ax
 
 

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice
 
-__all__ = ["SET_LOSSES", "LabelTree", "best_sets", "best_thresholds"]
+__all__ = ["SET_LOSSES", "LabelGraph", "LabelTree", "best_sets", "best_thresholds"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -84,7 +85,42 @@ class LabelTree:
         return np.where(self.parents >= 0, proba[:, self.parents], 1.0)
 
 
-def best_sets(proba: Floats, loss: str, tree: LabelTree | None = None) -> Booleans:
+class LabelGraph:
+    """Which labels lie right below which in a directed graph without cycles, for arrays whose columns are labels."""
+
+    def __init__(self, graph: ClassGraph, classes: npt.NDArray[Any]) -> None:
+        place = np.full(graph.n_nodes, -1, dtype=np.int64)
+        place[np.atleast_1d(graph.index(classes.tolist(), argument="classes"))] = np.arange(len(classes))
+        edges = place[graph.edges]
+        edges = edges[(edges >= 0).all(axis=1)]
+        self.depths: Integers = np.zeros(len(classes), dtype=np.int64)
+        """Edges of the longest way down to each label."""
+        while True:
+            deeper = self.depths.copy()
+            np.maximum.at(deeper, edges[:, 1], self.depths[edges[:, 0]] + 1)
+            if np.array_equal(deeper, self.depths):
+                break
+            self.depths = deeper
+        self._levels = [
+            self._level(edges[self.depths[edges[:, 1]] == depth])
+            for depth in range(int(self.depths.max(initial=0)), 0, -1)
+        ]
+
+    @staticmethod
+    def _level(edges: Integers) -> _Level:
+        edges = edges[np.argsort(edges[:, 0], kind="stable")]
+        parents, starts = np.unique(edges[:, 0], return_index=True)
+        return _Level(edges[:, 1], starts, parents)
+
+    def raise_parents(self, values: Floats) -> Floats:
+        """Raise every label to the largest value below it, in place."""
+        for level in self._levels:
+            largest = np.maximum.reduceat(values[:, level.labels], level.starts, axis=1)
+            values[:, level.parents] = np.maximum(values[:, level.parents], largest)
+        return values
+
+
+def best_sets(proba: Floats, loss: str, tree: LabelTree | LabelGraph | None = None) -> Booleans:
     """The set of least expected loss for each row.
 
     Parameters
@@ -98,9 +134,10 @@ def best_sets(proba: Floats, loss: str, tree: LabelTree | None = None) -> Boolea
           quadratic in the largest k that may be best (Ye, Chai, Lee, Chieu, ICML 2012).
         - "hierarchical": the number of labels that are wrong while all above them are right (Cesa-Bianchi, Gentile,
           Zaniboni, JMLR 7, 2006); by one sweep over the tree.
-        - "zero-one": 1 unless the set is right as a whole. Labels count as independent given the one above them.
-    tree : LabelTree, optional
-        What is above what; needed by "hierarchical".
+        - "zero-one": 1 unless the set is right as a whole. Labels count as independent given the one above them; in
+          a graph just as independent.
+    tree : LabelTree or LabelGraph, optional
+        What is above what; "hierarchical" needs a tree.
 
     Returns
     -------
@@ -111,10 +148,10 @@ def best_sets(proba: Floats, loss: str, tree: LabelTree | None = None) -> Boolea
     if loss == "f1":
         return _best_f1(proba, tree)
     if loss == "hierarchical":
-        if tree is None:
+        if not isinstance(tree, LabelTree):
             raise ValueError('loss="hierarchical" needs a taxonomy; give one (for an estimator: before fit)')
         return tree.choose(proba, tree.above(proba) - proba)
-    if loss == "zero-one" and tree is not None:
+    if loss == "zero-one" and isinstance(tree, LabelTree):
         above = tree.above(proba)
         given = np.divide(proba, above, out=np.zeros_like(proba), where=above > 0)
         with np.errstate(divide="ignore"):
@@ -122,7 +159,7 @@ def best_sets(proba: Floats, loss: str, tree: LabelTree | None = None) -> Boolea
     return np.asarray(proba > 0.5)
 
 
-def _best_f1(proba: Floats, tree: LabelTree | None) -> Booleans:
+def _best_f1(proba: Floats, tree: LabelTree | LabelGraph | None) -> Booleans:
     # Of equal probabilities the higher label comes first, so that the first k are closed upwards.
     columns = np.arange(proba.shape[1]) if tree is None else np.argsort(tree.depths, kind="stable")
     order = columns[np.argsort(-proba[:, columns], axis=1, kind="stable")]

@@ -6,35 +6,25 @@
 
 namespace taxolearn {
 
-/// What to do with a block.
-struct VisitPlan {
-  const std::vector<Ancestor>* above = nullptr;        ///< inner nodes on whose columns its lanes stand
-  const std::vector<SparseColumn>* columns = nullptr;  ///< per inner node
-  const std::vector<double>* factors = nullptr;        ///< what these columns are multiplied with
-  const std::vector<SparseColumn>* leaves = nullptr;   ///< a_l per class
-  const std::vector<int>* copies = nullptr;            ///< see ClassBlocks::lanes
-  LaneSettings settings;
-};
-
-struct VisitResult {
-  LaneResult lanes;
-  std::vector<SparseColumn> duals;         ///< per lane
-  std::vector<SparseColumn> leaf_changes;  ///< of a_l, per lane
-  std::vector<SparseColumn> changes;       ///< their sums, per node above
+/// What is known about the classes of a block, and becomes better.
+struct BlockState {
+  std::vector<SparseColumn> duals;    ///< alpha, per lane
+  std::vector<SparseColumn> sums;     ///< a_l = sum_i alpha_il y_il x_i, exact in double precision
+  std::vector<SparseColumn> offsets;  ///< o_l; none: all zero
 };
 
 /// Memory of one visit.
 template <class T>
 struct VisitWorkspace {
   LaneWorkspace<T> lanes;
-  Buffer<double> changes;  ///< of a_l, (d + 1) x width
+  Buffer<double> sums;  ///< (d + 1) x width
   std::vector<std::uint32_t> positives;
 };
 
-/// Sets the lanes to w_l = v_l a_l plus the columns above, descends, and tells what it changed. Changes are summed in
-/// double precision, so that sums of changes stay equal to what the dual variables stand for.
+/// Descends from w_l = o_l + v_l a_l, with variances per class.
 template <class T>
-VisitResult visit(const ClassBlocks& blocks, const ClassBlock& block, const VisitPlan& plan,
-                  const std::vector<SparseColumn>& duals, VisitWorkspace<T>& workspace, const Execution& execution);
+LaneResult visit(const ClassBlocks& blocks, const ClassBlock& block, const std::vector<double>& variances,
+                 const LaneSettings& settings, BlockState& state, VisitWorkspace<T>& workspace,
+                 const Execution& execution);
 
 }  // namespace taxolearn

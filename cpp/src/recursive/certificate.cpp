@@ -2,120 +2,109 @@
 
 #include <algorithm>
 
-#include "taxolearn/base/matrix_block.hpp"
+#include "part_sums.hpp"
 
 namespace taxolearn {
 namespace {
 
-constexpr Index blocks_per_round = 64;  // whose sums wait for being added up
-constexpr Index rows_per_chunk = 256;
+constexpr Index rows_per_block = 64;
+constexpr Index blocks_per_round = 16;  // whose steps wait for being added up
 
-struct Terms {
-  double loss = 0.0;
-  double gap = 0.0;
-
-  Terms& operator+=(const Terms& other) {
-    loss += other.loss;
-    gap += other.gap;
-    return *this;
-  }
-};
-
-/// Fenchel's inequality row by row: C loss(u) + conjugate(alpha) - alpha y u >= 0, and these add up to P - D at w = G a.
-Terms terms_of(const LaneProblem& lanes, const Buffer<double>& duals, const Matrix<double>& W) {
-  const Index n = input_rows(lanes.X), d = input_features(lanes.X), width = lanes.width();
-  const bool squared = lanes.loss == Hinge::squared;
-  auto u = Matrix<double>::uninitialised(rows_per_chunk, width);
-  const Blocks chunks(n, rows_per_chunk);
-  Terms sum;
-  for (Index chunk = 0; chunk < chunks.number(); ++chunk) {
-    const DenseView<double> part = row_block(u.view(), 0, chunks.length(chunk));
-    expand_rows(lanes.X, chunks.first(chunk), row_block(W.view(), 0, d), part);
-    for (Index k = 0; k < part.rows; ++k) {
-      const Index i = chunks.first(chunk) + k;
-      for (Index l = 0; l < lanes.lanes(); ++l) {
-        const bool is_positive = ((lanes.positives[i] >> l) & 1) != 0;
-        const double C = lanes.costs[i] * (is_positive ? lanes.positive_factors : lanes.negative_factors)[l];
-        const double score = part.row(k)[l] + lanes.bias * W.row(d)[l];
-        const double slack = is_positive ? 1.0 - score : 1.0 + score;
-        const double above = std::max(slack, 0.0);
-        const double alpha = duals[static_cast<std::size_t>(i * width + l)];
-        const double loss = C * above * (squared ? above : 1.0);
-        sum.loss += loss;
-        sum.gap += loss - alpha * slack + (squared && C > 0.0 ? alpha * alpha / (4.0 * C) : 0.0);
-      }
+PairTerms terms_of_row(const ClassBlocks& blocks, Index i, const SparseColumn& duals, const Buffer<double>& z) {
+  PairTerms out;
+  const std::vector<std::int32_t>& labels = blocks.labels(i);
+  std::size_t label = 0, dual = 0;
+  for (Index c = 0; c < blocks.classes(); ++c) {
+    const bool is_positive = label < labels.size() && labels[label] == c;
+    const bool has_dual = dual < duals.indices.size() && duals.indices[dual] == c;
+    const double u = z[static_cast<std::size_t>(blocks.factor().place(c))];
+    const double slack = is_positive ? 1.0 - u : 1.0 + u;
+    if (has_dual || slack > 0.0) {
+      out.add(blocks.problem().loss, blocks.cost(i, c, is_positive), has_dual ? duals.values[dual] : 0.0, slack);
     }
+    label += is_positive ? 1 : 0;
+    dual += has_dual ? 1 : 0;
   }
-  return sum;
+  return out;
 }
 
 }  // namespace
 
-Certificate certify(const ClassBlocks& blocks, const std::vector<SparseColumn>& duals, const Execution& execution) {
-  const Index n = blocks.rows(), d = blocks.features(), inner = blocks.inner();
-  Certificate out;
-  out.weights.resize(static_cast<std::size_t>(blocks.nodes()));
-  const auto of_node = [&](Index node) -> SparseColumn& { return out.weights[static_cast<std::size_t>(node)]; };
-  const auto count = static_cast<Index>(blocks.blocks().size());
-
-  for (Index first = 0; first < count; first += blocks_per_round) {
-    const Index round = std::min(blocks_per_round, count - first);
-    std::vector<std::vector<SparseColumn>> sums(static_cast<std::size_t>(round));
-    parallel_for(round, execution, [&](Index b) {
-      const ClassBlock& block = blocks.blocks()[static_cast<std::size_t>(first + b)];
-      std::vector<std::uint32_t> positives;
-      const LaneProblem lanes = blocks.lanes(block, nullptr, positives);
-      const Index width = lanes.width();
-      Buffer<double> alpha(static_cast<std::size_t>(n * width)), W(static_cast<std::size_t>((d + 1) * width), 0.0);
-      spread(block, duals, width, alpha);
-      add_dual_rows(lanes, alpha.data(), W.data());
-      for (Index l = 0; l < block.count; ++l) of_node(inner + block.first + l) = collect(W, width, l);
-      for (const Ancestor& above : block.ancestors) {
-        SparseColumn sum;
-        for (Index f = 0; f <= d; ++f) {
-          double value = 0.0;
-          for (Index l = above.begin; l < above.end; ++l) value += W[static_cast<std::size_t>(f * width + l)];
-          if (value == 0.0) continue;
-          sum.indices.push_back(static_cast<std::int32_t>(f));
-          sum.values.push_back(value);
+template <class T>
+void add_duals(const ClassBlocks& blocks, const std::vector<SparseColumn>& duals, FeatureRows<T>& parts,
+               const Execution& execution) {
+  for (Index first = 0; first < blocks.rows(); first += rows_per_block * blocks_per_round) {
+    const Index count = std::min(rows_per_block * blocks_per_round, blocks.rows() - first);
+    std::vector<PartSteps> steps(static_cast<std::size_t>(count));
+    const Blocks chunks(count, rows_per_block);
+    parallel_for(chunks.number(), execution, [&](Index chunk) {
+      PartSums sums(blocks.factor());
+      for (Index k = 0; k < chunks.length(chunk); ++k) {
+        const Index at = chunks.first(chunk) + k, i = first + at;
+        const SparseColumn& row = duals[static_cast<std::size_t>(i)];
+        const std::vector<std::int32_t>& labels = blocks.labels(i);
+        for (std::size_t e = 0; e < row.indices.size(); ++e) {
+          const bool is_positive = std::binary_search(labels.begin(), labels.end(), row.indices[e]);
+          sums.add(row.indices[e], is_positive ? row.values[e] : -row.values[e]);
         }
-        sums[static_cast<std::size_t>(b)].push_back(std::move(sum));
+        steps[static_cast<std::size_t>(at)] = sums.take(i);
       }
     });
-    for (Index b = 0; b < round; ++b) {
-      const ClassBlock& block = blocks.blocks()[static_cast<std::size_t>(first + b)];
-      for (std::size_t k = 0; k < block.ancestors.size(); ++k) {
-        add(sums[static_cast<std::size_t>(b)][k], of_node(block.ancestors[k].node));
-      }
-    }
+    parts.add(steps, execution);
   }
-  double penalty = 0.0;
-  for (Index node = 0; node < blocks.nodes(); ++node) {
-    penalty += 0.5 * blocks.variance(node) * squared_norm(of_node(node));
-    for (double& value : of_node(node).values) value *= blocks.variance(node);
-  }
+}
 
-  std::vector<Terms> parts(static_cast<std::size_t>(count));
-  parallel_for(count, execution, [&](Index b) {
-    const ClassBlock& block = blocks.blocks()[static_cast<std::size_t>(b)];
-    std::vector<std::uint32_t> positives;
-    const LaneProblem lanes = blocks.lanes(block, nullptr, positives);
-    const Index width = lanes.width();
-    Buffer<double> alpha(static_cast<std::size_t>(n * width));
-    spread(block, duals, width, alpha);
-    Matrix<double> W(d + 1, width);
-    for (const Ancestor& above : block.ancestors) {
-      add_to_lanes(of_node(above.node), 1.0, above.begin, above.end, width, W.data());
-    }
-    for (Index l = 0; l < block.count; ++l) {
-      add_to_lanes(of_node(inner + block.first + l), 1.0, l, l + 1, width, W.data());
-    }
-    parts[static_cast<std::size_t>(b)] = terms_of(lanes, alpha, W);
-  });
-  Terms sum;
-  for (const Terms& part : parts) sum += part;
+template void add_duals<float>(const ClassBlocks&, const std::vector<SparseColumn>&, FeatureRows<float>&,
+                               const Execution&);
+template void add_duals<double>(const ClassBlocks&, const std::vector<SparseColumn>&, FeatureRows<double>&,
+                                const Execution&);
+
+Certificate certify(const ClassBlocks& blocks, const std::vector<SparseColumn>& duals, const Execution& execution) {
+  const ClassFactor& factor = blocks.factor();
+  Certificate out;
+  out.parts = std::make_unique<FeatureRows<double>>(blocks.problem().X, blocks.problem().bias, factor.parts());
+  add_duals(blocks, duals, *out.parts, execution);
+  double penalty = 0.0;
+  for (Index f = 0; f < out.parts->features(); ++f) {
+    out.parts->for_parts(f,
+                         [&](std::int32_t k, double value) { penalty += value * value / (2.0 * factor.variance(k)); });
+  }
+  const PairTerms sum =
+      parallel_sum<PairTerms>(Blocks(blocks.rows(), rows_per_block), execution, [&](Index first, Index length) {
+        Buffer<double> z(static_cast<std::size_t>(out.parts->width()));
+        PairTerms own;
+        for (Index i = first; i < first + length; ++i) {
+          out.parts->product(i, z.data());
+          factor.to_nodes(z.data());
+          own += terms_of_row(blocks, i, duals[static_cast<std::size_t>(i)], z);
+        }
+        return own;
+      });
   out.objective = penalty + sum.loss;
   out.gap = sum.gap;
+  return out;
+}
+
+std::vector<SparseColumn> weights_of(const ClassBlocks& blocks, const FeatureRows<double>& parts) {
+  const ClassFactor& factor = blocks.factor();
+  const bool is_graph = blocks.problem().graph != nullptr;
+  std::vector<SparseColumn> out(static_cast<std::size_t>(is_graph ? blocks.classes() : factor.parts()));
+  const auto put = [&](Index column, Index feature, double value) {
+    if (value == 0.0) return;
+    out[static_cast<std::size_t>(column)].indices.push_back(static_cast<std::int32_t>(feature));
+    out[static_cast<std::size_t>(column)].values.push_back(value);
+  };
+  std::vector<double> z(static_cast<std::size_t>(factor.parts()));
+  for (Index f = 0; f < parts.features(); ++f) {
+    if (!is_graph) {
+      parts.for_parts(f, [&](std::int32_t k, double value) { put(k, f, value); });
+      continue;
+    }
+    std::fill(z.begin(), z.end(), 0.0);
+    parts.for_parts(f, [&](std::int32_t k, double value) { z[static_cast<std::size_t>(k)] = value; });
+    factor.to_nodes(z.data());
+    for (Index c = 0; c < blocks.classes(); ++c) put(c, f, z[static_cast<std::size_t>(factor.place(c))]);
+  }
   return out;
 }
 

@@ -9,7 +9,7 @@
 namespace taxolearn {
 namespace {
 
-constexpr Index lanes_apart = 16;
+constexpr Index lanes_per_block = 16;  // narrow blocks leave out more rows and keep more threads busy
 
 void require_weights(const char* name, const std::vector<double>& weights, Index expected, bool zero_allowed) {
   require(static_cast<Index>(weights.size()) == expected, name, " has ", weights.size(), " elements, expected ",
@@ -38,10 +38,14 @@ ClassBlocks::ClassBlocks(const RecursiveProblem& problem) : problem_(problem) {
           ", expected a finite number above zero");
   require(std::isfinite(problem.bias) && problem.bias >= 0.0, "bias is ", problem.bias,
           ", expected a finite number not below zero");
-  variances_ = or_ones(problem.variances, nodes());
+  const Taxonomy* const tree = problem.taxonomy;
+  require(tree == nullptr || problem.graph == nullptr, "there are a taxonomy and a graph, expected one of them");
+  require(problem.graph == nullptr || problem.variances.empty(),
+          "variances are given with a graph, whose precision has them already");
+  variances_ = or_ones(problem.variances, tree != nullptr ? tree->nodes() : C);
   problem_.positive_weights = or_ones(problem.positive_weights, C);
   problem_.negative_weights = or_ones(problem.negative_weights, C);
-  require_weights("variances", variances_, nodes(), false);
+  require_weights("variances", variances_, tree != nullptr ? tree->nodes() : C, false);
   require_weights("positive_weights", problem_.positive_weights, C, false);
   require_weights("negative_weights", problem_.negative_weights, C, false);
 
@@ -77,25 +81,20 @@ ClassBlocks::ClassBlocks(const RecursiveProblem& problem) : problem_(problem) {
     }
   }
 
-  // Without a tree blocks are independent, and narrow ones leave out more rows and keep more threads busy. With one,
-  // wide blocks have less to learn from each other.
-  const Index lanes = problem.taxonomy == nullptr ? lanes_apart : most_lanes;
-  const Index count = (C + lanes - 1) / lanes;
-  for (Index b = 0; b < count; ++b) {
-    ClassBlock block;
-    block.first = b * C / count;
-    block.count = (b + 1) * C / count - block.first;
-    for (Index p = 0; p < inner(); ++p) {
-      const Taxonomy::Branch& branch = problem.taxonomy->branches()[static_cast<std::size_t>(p)];
-      const Index begin = std::max<Index>(branch.begin - block.first, 0);
-      const Index end = std::min<Index>(branch.end - block.first, block.count);
-      if (begin < end) block.ancestors.push_back({p, begin, end});
-    }
-    blocks_.push_back(std::move(block));
+  for (Index i = 0; i < n; ++i) {
+    std::vector<std::int32_t> own(problem.labels + problem.label_offsets[i],
+                                  problem.labels + problem.label_offsets[i + 1]);
+    std::sort(own.begin(), own.end());
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+    labels_.push_back(std::move(own));
   }
+  if (problem.graph != nullptr) check_precision(*problem.graph, C);
+  factor_ = problem.graph != nullptr ? ClassFactor::of_graph(*problem.graph)
+            : tree != nullptr        ? ClassFactor::of_tree(*tree, variances_)
+                                     : ClassFactor::of_classes(variances_);
 }
 
-LaneProblem ClassBlocks::lanes(const ClassBlock& block, const std::vector<int>* copies,
+LaneProblem ClassBlocks::lanes(const ClassBlock& block, const std::vector<double>& variances,
                                std::vector<std::uint32_t>& positives) const {
   LaneProblem out;
   out.X = problem_.X;
@@ -103,24 +102,16 @@ LaneProblem ClassBlocks::lanes(const ClassBlock& block, const std::vector<int>* 
   out.loss = problem_.loss;
   out.squared_norms = squared_norms_.data();
   out.costs = costs_.data();
-  out.covariance = Matrix<double>(block.count, block.count);
   positives.assign(static_cast<std::size_t>(rows()), 0);
   out.positives = positives.data();
-  for (Index l = 0; l < block.count; ++l) {
-    const auto c = static_cast<std::size_t>(block.first + l);
+  for (std::size_t l = 0; l < block.size(); ++l) {
+    const auto c = static_cast<std::size_t>(block[l]);
     out.positive_factors.push_back(problem_.positive_weights[c]);
     out.negative_factors.push_back(problem_.negative_weights[c]);
-    out.covariance.row(l)[l] = leaf_variance(block.first + l);
+    out.variances.push_back(variances[c]);
     for (std::int64_t k = class_offsets_[c]; k < class_offsets_[c + 1]; ++k) {
       std::uint32_t& bits = positives[static_cast<std::size_t>(class_rows_[static_cast<std::size_t>(k)])];
-      bits = static_cast<std::uint32_t>(bits | (1u << l));
-    }
-  }
-  if (copies == nullptr) return out;
-  for (const Ancestor& above : block.ancestors) {
-    const double value = variance(above.node) * (*copies)[static_cast<std::size_t>(above.node)];
-    for (Index l = above.begin; l < above.end; ++l) {
-      for (Index m = above.begin; m < above.end; ++m) out.covariance.row(l)[m] += value;
+      bits |= 1u << l;
     }
   }
   return out;
@@ -153,37 +144,26 @@ std::vector<SparseColumn> ClassBlocks::feasible(const std::vector<SparseColumn>&
   return out;
 }
 
-template <class T>
-void spread(const ClassBlock& block, const std::vector<SparseColumn>& columns, Index width, Buffer<T>& duals) {
-  std::fill(duals.begin(), duals.end(), T(0));
-  for (Index l = 0; l < block.count; ++l) {
-    const SparseColumn& column = columns[static_cast<std::size_t>(block.first + l)];
-    for (std::size_t k = 0; k < column.indices.size(); ++k) {
-      duals[static_cast<std::size_t>(column.indices[k] * width + l)] = static_cast<T>(column.values[k]);
-    }
-  }
-}
-
-template <class T>
-SparseColumn collect(const Buffer<T>& matrix, Index width, Index lane) {
-  SparseColumn out;
-  const Index rows = static_cast<Index>(matrix.size()) / width;
-  for (Index i = 0; i < rows; ++i) {
-    const T value = matrix[static_cast<std::size_t>(i * width + lane)];
-    if (value == T(0)) continue;
-    out.indices.push_back(static_cast<std::int32_t>(i));
-    out.values.push_back(static_cast<double>(value));
+std::vector<ClassBlock> in_blocks(const std::vector<Index>& classes) {
+  const Blocks blocks(static_cast<Index>(classes.size()), lanes_per_block);
+  std::vector<ClassBlock> out;
+  for (Index b = 0; b < blocks.number(); ++b) {
+    const auto begin = classes.begin() + blocks.first(b);
+    out.emplace_back(begin, begin + blocks.length(b));
   }
   return out;
 }
 
-template <class T>
-void add_to_lanes(const SparseColumn& column, double factor, Index begin, Index end, Index width, T* W) {
-  for (std::size_t k = 0; k < column.indices.size(); ++k) {
-    const T value = static_cast<T>(factor * column.values[k]);
-    T* const row = W + column.indices[k] * width;
-    for (Index l = begin; l < end; ++l) row[l] += value;
+std::vector<SparseColumn> transposed(const std::vector<SparseColumn>& columns, Index rows) {
+  std::vector<SparseColumn> out(static_cast<std::size_t>(rows));
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    for (std::size_t k = 0; k < columns[c].indices.size(); ++k) {
+      SparseColumn& row = out[static_cast<std::size_t>(columns[c].indices[k])];
+      row.indices.push_back(static_cast<std::int32_t>(c));
+      row.values.push_back(columns[c].values[k]);
+    }
   }
+  return out;
 }
 
 void add(const SparseColumn& column, SparseColumn& to) {
@@ -208,19 +188,5 @@ SparseColumn scaled(SparseColumn column, double factor) {
   for (double& value : column.values) value *= factor;
   return column;
 }
-
-double squared_norm(const SparseColumn& column) {
-  double sum = 0.0;
-  for (const double value : column.values) sum += value * value;
-  return sum;
-}
-
-#define TAXOLEARN_INSTANTIATE(T)                                                                   \
-  template void spread<T>(const ClassBlock&, const std::vector<SparseColumn>&, Index, Buffer<T>&); \
-  template SparseColumn collect<T>(const Buffer<T>&, Index, Index);                                \
-  template void add_to_lanes<T>(const SparseColumn&, double, Index, Index, Index, T*);
-TAXOLEARN_INSTANTIATE(float)
-TAXOLEARN_INSTANTIATE(double)
-#undef TAXOLEARN_INSTANTIATE
 
 }  // namespace taxolearn

@@ -21,15 +21,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The sums A_n of all nodes, from v_n A_n.
-std::vector<SparseColumn> sums_of(const ClassBlocks& blocks, const std::vector<SparseColumn>& weights) {
-  std::vector<SparseColumn> out;
-  for (Index node = 0; node < blocks.nodes(); ++node) {
-    out.push_back(scaled(weights[static_cast<std::size_t>(node)], 1.0 / blocks.variance(node)));
-  }
-  return out;
-}
-
 }  // namespace
 
 RecursiveResult fit_recursive(const RecursiveProblem& problem, const RecursiveSettings& settings,
@@ -40,29 +31,33 @@ RecursiveResult fit_recursive(const RecursiveProblem& problem, const RecursiveSe
   require(settings.max_iterations >= 1, "max_iter is ", settings.max_iterations, ", expected at least 1");
   const ClassBlocks blocks(problem);
   RecursiveResult result;
-  result.duals.resize(static_cast<std::size_t>(problem.classes));
-  std::vector<SparseColumn> sums(static_cast<std::size_t>(blocks.nodes()));
-  if (start != nullptr) {
-    result.duals = blocks.feasible(*start);
-    sums = sums_of(blocks, certify(blocks, result.duals, execution).weights);
-  }
-  const bool joint = settings.method == RecursiveMethod::joint || problem.taxonomy == nullptr;
+  std::vector<SparseColumn> duals(static_cast<std::size_t>(blocks.rows()));
+  if (start != nullptr) duals = transposed(blocks.feasible(*start), blocks.rows());
+  const bool coupled = problem.taxonomy != nullptr || problem.graph != nullptr;
+  const bool joint = settings.method == RecursiveMethod::joint || !coupled;
   const std::unique_ptr<Sweeps> sweeps =
-      joint ? joint_sweeps(blocks, std::move(sums)) : alternating_sweeps(blocks, std::move(sums));
+      !joint    ? alternating_sweeps(blocks, duals, execution)
+      : coupled ? is_narrow(blocks) ? narrow_sweeps(blocks, duals) : joint_sweeps(blocks, duals)
+                : separate_sweeps(blocks, duals, execution);
 
   SweepSettings sweep{settings.tolerance >= single_tolerance, safety * settings.tolerance, settings.seed};
   Certificate certificate;
-  bool certified = false;
+  bool certified = start != nullptr;
+  // A start may be good enough as it is, and single precision could not repeat it.
+  if (certified) {
+    certificate = certify(blocks, duals, execution);
+    if (certificate.gap <= settings.tolerance * certificate.objective) result.status = Status::converged;
+  }
   double best = std::numeric_limits<double>::infinity();
   int without_progress = 0;
-  while (result.iterations < settings.max_iterations) {
+  while (result.status != Status::converged && result.iterations < settings.max_iterations) {
     ++result.iterations;
     sweep.seed += 0x9e3779b97f4a7c15u;
-    const SweepResult found = sweeps->sweep(result.duals, sweep, execution);
+    const SweepResult found = sweeps->sweep(sweep, execution);
     result.passes += found.visits / (static_cast<double>(blocks.rows()) * static_cast<double>(problem.classes));
     // Leaves alone do not tell how far the alternation is from the optimum.
     certified = !joint || found.gap <= sweep.tolerance * found.objective;
-    if (certified) certificate = certify(blocks, result.duals, execution);
+    if (certified) certificate = certify(blocks, sweeps->duals(), execution);
     const double gap = certified ? certificate.gap : found.gap;
     const double objective = certified ? certificate.objective : found.objective;
     if (execution.monitor != nullptr) {
@@ -85,12 +80,13 @@ RecursiveResult fit_recursive(const RecursiveProblem& problem, const RecursiveSe
     if (joint && !sweep.single) sweep.tolerance *= 0.5;
     if (joint || without_progress > 0) sweep.single = false;
   }
-  if (!certified) certificate = certify(blocks, result.duals, execution);
+  if (!certified) certificate = certify(blocks, sweeps->duals(), execution);
   result.objective = certificate.objective;
   result.gap = certificate.gap;
   result.relative_gap = result.objective > 0.0 ? result.gap / result.objective : 0.0;
   if (result.relative_gap <= settings.tolerance) result.status = Status::converged;
-  result.weights = std::move(certificate.weights);
+  result.weights = weights_of(blocks, *certificate.parts);
+  result.duals = transposed(sweeps->duals(), problem.classes);
   result.seconds = seconds_since(begin);
   return result;
 }

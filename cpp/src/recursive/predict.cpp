@@ -1,33 +1,15 @@
 #include "taxolearn/recursive/predict.hpp"
 
 #include <algorithm>
-#include <cassert>
-#include <numeric>
 #include <vector>
 
+#include "row_entries.hpp"
 #include "taxolearn/base/check.hpp"
 
 namespace taxolearn {
 namespace {
 
 constexpr Index rows_per_block = 64;
-
-template <class V, class I, class Take>
-void for_entries(const SparseView<V, I>& X, Index i, const Take& take) {
-  for (I k = X.offsets[i]; k < X.offsets[i + 1]; ++k) {
-    take(static_cast<Index>(X.columns[k]), static_cast<double>(X.values[k]));
-  }
-}
-
-template <class V, class Take>
-void for_entries(const DenseView<V>& X, Index i, const Take& take) {
-  for (Index k = 0; k < X.cols; ++k) take(k, static_cast<double>(X.row(i)[k]));
-}
-
-template <class Take>
-void for_entries(const BlockedView&, Index, const Take&) {
-  assert(false && "one matrix expected");
-}
 
 Index classes_of(const NodeWeights& weights) {
   return weights.taxonomy == nullptr ? weights.by_feature.cols : weights.taxonomy->classes();
@@ -38,15 +20,10 @@ Index classes_of(const NodeWeights& weights) {
 void score_row(const InputView& X, Index i, const NodeWeights& weights, double* scores) {
   const SparseView<double, std::int64_t>& W = weights.by_feature;
   std::copy_n(weights.intercepts, W.cols, scores);
-  std::visit(
-      [&](const auto& x) {
-        for_entries(x, i, [&](Index feature, double value) {
-          for (std::int64_t k = W.offsets[feature]; k < W.offsets[feature + 1]; ++k) {
-            scores[W.columns[k]] += value * W.values[k];
-          }
-        });
-      },
-      X);
+  for_entries(X, i, [&](Index feature, double value) {
+    for (std::int64_t k = W.offsets[feature]; k < W.offsets[feature + 1]; ++k)
+      scores[W.columns[k]] += value * W.values[k];
+  });
   if (weights.taxonomy == nullptr) return;
   for (Index node = 1; node < W.cols; ++node) scores[node] += scores[weights.taxonomy->parent(node)];
 }
@@ -88,14 +65,19 @@ void recursive_top(const InputView& X, const NodeWeights& weights, DenseView<std
   score_rows(
       X, weights,
       [&](Index i, const double* all) {
-        std::vector<std::int32_t> order(static_cast<std::size_t>(count));
-        std::iota(order.begin(), order.end(), 0);
-        std::partial_sort(order.begin(), order.begin() + k, order.end(), [all](std::int32_t a, std::int32_t b) {
-          return all[a] > all[b] || (all[a] == all[b] && a < b);
-        });
-        for (Index at = 0; at < k; ++at) {
-          classes.row(i)[at] = order[static_cast<std::size_t>(at)];
-          scores.row(i)[at] = all[order[static_cast<std::size_t>(at)]];
+        // The best so far, in order; of equal ones the first stays ahead.
+        std::int32_t* const best = classes.row(i);
+        double* const own = scores.row(i);
+        Index found = 0;
+        for (Index c = 0; c < count; ++c) {
+          if (found == k && !(all[c] > own[k - 1])) continue;
+          Index at = found < k ? found++ : k - 1;
+          for (; at > 0 && all[c] > own[at - 1]; --at) {
+            own[at] = own[at - 1];
+            best[at] = best[at - 1];
+          }
+          own[at] = all[c];
+          best[at] = static_cast<std::int32_t>(c);
         }
       },
       execution);

@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "block_visit.hpp"
 #include "class_blocks.hpp"
 #include "taxolearn/base/parallel.hpp"
 
@@ -25,25 +24,22 @@ struct SweepResult {
 class Sweeps {
  public:
   virtual ~Sweeps() = default;
-  virtual SweepResult sweep(std::vector<SparseColumn>& duals, const SweepSettings& settings,
-                            const Execution& execution) = 0;
+  virtual SweepResult sweep(const SweepSettings& settings, const Execution& execution) = 0;
+
+  /// alpha_il by row.
+  virtual std::vector<SparseColumn> duals() const = 0;
 };
 
-/// Both begin at the sums A_n of all nodes that the dual variables stand for.
-std::unique_ptr<Sweeps> joint_sweeps(const ClassBlocks& blocks, std::vector<SparseColumn> sums);
-std::unique_ptr<Sweeps> alternating_sweeps(const ClassBlocks& blocks, std::vector<SparseColumn> sums);
+/// Classes that stand alone, block after block. All begin at dual variables, by row.
+std::unique_ptr<Sweeps> separate_sweeps(const ClassBlocks& blocks, const std::vector<SparseColumn>& duals,
+                                        const Execution& execution);
+std::unique_ptr<Sweeps> joint_sweeps(const ClassBlocks& blocks, std::vector<SparseColumn> duals);
 
-/// Puts away what a visit found about the classes of a block.
-inline void keep_leaves(const ClassBlock& block, VisitResult& result, std::vector<SparseColumn>& duals,
-                        std::vector<SparseColumn>& leaves, SweepResult& out) {
-  for (Index l = 0; l < block.count; ++l) {
-    const auto lane = static_cast<std::size_t>(l), c = static_cast<std::size_t>(block.first + l);
-    duals[c] = std::move(result.duals[lane]);
-    add(result.leaf_changes[lane], leaves[c]);
-  }
-  out.gap += result.lanes.gap;
-  out.objective += result.lanes.objective;
-  out.visits += static_cast<double>(result.lanes.visits * block.count);
-}
+/// The same for few classes, where all numbers of a row fit in a dense array.
+std::unique_ptr<Sweeps> narrow_sweeps(const ClassBlocks& blocks, std::vector<SparseColumn> duals);
+bool is_narrow(const ClassBlocks& blocks);
+
+std::unique_ptr<Sweeps> alternating_sweeps(const ClassBlocks& blocks, const std::vector<SparseColumn>& duals,
+                                           const Execution& execution);
 
 }  // namespace taxolearn

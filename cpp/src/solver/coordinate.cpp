@@ -119,18 +119,14 @@ class Descent {
   Descent(const LaneProblem& problem, LaneWorkspace<T>& workspace)
       : problem_(problem), work_(workspace), rows_(products_of<T, B>(problem.X)), d_(input_features(problem.X)) {
     const Index lanes = problem.lanes();
-    covariance_.setZero();
+    variances_.setZero();
     positive_.setZero();
     negative_.setZero();
     for (Index l = 0; l < lanes; ++l) {
       positive_(l) = static_cast<T>(problem.positive_factors[static_cast<std::size_t>(l)]);
       negative_(l) = static_cast<T>(problem.negative_factors[static_cast<std::size_t>(l)]);
-      for (Index m = 0; m < lanes; ++m) {
-        covariance_(l, m) = static_cast<T>(problem.covariance.row(l)[m]);
-        coupled_ |= l != m && covariance_(l, m) != T(0);
-      }
+      variances_(l) = static_cast<T>(problem.variances[static_cast<std::size_t>(l)]);
     }
-    diagonal_ = covariance_.matrix().diagonal().array();
     forget_thresholds();
   }
 
@@ -183,7 +179,7 @@ class Descent {
     rows_.dot(rows_.view, i, W, u);
     if (bias != T(0)) u += bias * ConstLaneMap<T, B>(W + d_ * B);
 
-    alignas(64) T sign[B], bound[B], ridge[B], step[B];
+    alignas(64) T sign[B], step[B];
     int moving = 0, unsettled = 0;
 #pragma omp simd reduction(+ : moving, unsettled)
     for (int l = 0; l < B; ++l) {
@@ -196,7 +192,7 @@ class Descent {
       const T a = alpha[l];
       const T slack = T(1) - y * u(l);
       const T G = r * a - slack;
-      const T curvature = std::max(norm * diagonal_(l) + r, std::numeric_limits<T>::min());
+      const T curvature = std::max(norm * variances_(l) + r, std::numeric_limits<T>::min());
       const T next = std::min(std::max(a - G / curvature, T(0)), U);
       const T projected = a <= T(0) ? std::min(G, T(0)) : a >= U ? std::max(G, T(0)) : G;
       const T positive_slack = std::max(slack, T(0));
@@ -207,33 +203,16 @@ class Descent {
       lowest_(l) = std::min(lowest_(l), projected);
       const bool settled = (a <= T(0) && G > upper_(l)) || (a >= U && G < lower_(l)) || C <= T(0);
       sign[l] = y;
-      bound[l] = U;
-      ridge[l] = r;
       step[l] = next - a;
       moving += next != a ? 1 : 0;
       unsettled += settled ? 0 : 1;
     }
     if (moving == 0) return unsettled == 0;
     Lanes<T, B> change;
-    if (coupled_) {
-      // Lane after lane: each sees what the steps before it did to its weights.
-      change.setZero();
-      for (int l = 0; l < B; ++l) {
-        if (step[l] == T(0)) continue;
-        const T G = ridge[l] * alpha[l] - T(1) + sign[l] * u(l);
-        const T curvature = std::max(norm * diagonal_(l) + ridge[l], std::numeric_limits<T>::min());
-        const T next = std::min(std::max(alpha[l] - G / curvature, T(0)), bound[l]);
-        const T signed_step = sign[l] * (next - alpha[l]);
-        alpha[l] = next;
-        change += signed_step * covariance_.row(l).transpose();
-        u += norm * signed_step * covariance_.row(l).transpose();
-      }
-    } else {
 #pragma omp simd
-      for (int l = 0; l < B; ++l) {
-        alpha[l] += step[l];
-        change(l) = sign[l] * step[l] * diagonal_(l);
-      }
+    for (int l = 0; l < B; ++l) {
+      alpha[l] += step[l];
+      change(l) = sign[l] * step[l] * variances_(l);
     }
     rows_.add(rows_.view, i, change, W);
     if (bias != T(0)) LaneMap<T, B>(W + d_ * B) += bias * change;
@@ -244,9 +223,7 @@ class Descent {
   LaneWorkspace<T>& work_;
   RowProducts<T, B> rows_;
   Index d_;
-  Eigen::Array<T, B, B, Eigen::RowMajor> covariance_;
-  Lanes<T, B> diagonal_, positive_, negative_;
-  bool coupled_ = false;
+  Lanes<T, B> variances_, positive_, negative_;
   Lanes<double, B> gap_, objective_;
   Lanes<T, B> highest_, lowest_;  // projected gradients of this pass
   Lanes<T, B> upper_, lower_;     // those of the pass before it: gradients beyond them are far from zero

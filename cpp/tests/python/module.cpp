@@ -9,6 +9,7 @@ namespace taxolearn::python {
 void bind_kernel_matrices(py::module_& module);
 void bind_likelihood(py::module_& module);
 void bind_linear(py::module_& module);
+void bind_margin(py::module_& module);
 }  // namespace taxolearn::python
 
 PYBIND11_MODULE(taxolearn_testing, module) {
@@ -24,4 +25,5 @@ PYBIND11_MODULE(taxolearn_testing, module) {
   taxolearn::python::bind_kernel_matrices(module);
   taxolearn::python::bind_likelihood(module);
   taxolearn::python::bind_linear(module);
+  taxolearn::python::bind_margin(module);
 }

@@ -488,6 +488,7 @@ def fit_recursive(
     labels: npt.NDArray[np.int32],
     n_classes: int,
     parents: Sequence[int] | None = None,
+    graph: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], _Floats, npt.NDArray[np.int32]] | None = None,
     variances: Sequence[float] = [],
     loss: Hinge = ...,
     C: float = 1.0,
@@ -505,3 +506,114 @@ class NodeWeights:
     def __init__(self, *, weights: Any, intercepts: _Floats, parents: Sequence[int] | None = None) -> None: ...
     def scores(self, X: Any, n_threads: int = 1) -> _Floats: ...
     def top(self, X: Any, k: int, n_threads: int = 1) -> tuple[npt.NDArray[np.int32], _Floats]: ...
+
+class EmbeddingMethod(enum.Enum):
+    rembrandt = 0
+    plst = 1
+    random = 2
+    pca = 3
+
+class EmbeddingSettings:
+    def __init__(
+        self,
+        *,
+        method: EmbeddingMethod = ...,
+        n_components: int = 50,
+        oversampling: int = 20,
+        rounds: int = 1,
+        ridge: float = 0.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        seed: int = 0,
+    ) -> None: ...
+
+class EmbeddingResult:
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def ridge(self) -> float: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def values(self) -> _Floats: ...
+    @property
+    def intercepts(self) -> _Floats: ...
+    @property
+    def mean(self) -> _Floats: ...
+    @property
+    def residuals(self) -> _Floats: ...
+    @property
+    def path_ridges(self) -> _Floats: ...
+    @property
+    def path_errors(self) -> _Floats: ...
+    def take_components(self) -> _Floats: ...
+    def take_weights(self) -> _Floats: ...
+    def take_moments(self) -> _Floats: ...
+
+def fit_embedding(
+    *,
+    X: Any,
+    label_offsets: npt.NDArray[np.int64],
+    labels: npt.NDArray[np.int32],
+    n_classes: int,
+    sample_weight: _Floats | None = None,
+    center: bool = True,
+    settings: EmbeddingSettings = ...,
+    single_precision: bool = False,
+    n_threads: int = 1,
+    progress: _ProgressCallback | None = None,
+) -> EmbeddingResult: ...
+
+class MarginLoss(enum.Enum):
+    zero_one = 0
+    hamming = 1
+    hierarchical = 2
+
+_Labelings: TypeAlias = tuple[npt.NDArray[np.int64], _Floats, _Floats, npt.NDArray[np.int8]]
+
+class MarginResult:
+    @property
+    def status(self) -> Status: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def passes(self) -> float: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def intercepts(self) -> _Floats: ...
+    def take_weights(self) -> _Floats: ...
+    def take_multipliers(self) -> _Floats: ...
+    def duals(self) -> _Labelings: ...
+
+def fit_margin(
+    *,
+    X: Any,
+    parents: Sequence[int],
+    label_offsets: npt.NDArray[np.int64],
+    labels: npt.NDArray[np.int32],
+    loss: MarginLoss = ...,
+    scales: Sequence[float] = [],
+    C: float = 1.0,
+    bias: float = 1.0,
+    kernel: Kernel | None = None,
+    sample_weight: _Floats | None = None,
+    memory_limit: float = 4e9,
+    tol: float = 1e-2,
+    max_iter: int = 10000,
+    seed: int = 0,
+    start: _Labelings | None = None,
+    n_threads: int = 1,
+    progress: _ProgressCallback | None = None,
+) -> MarginResult: ...
+def max_marginals(gradients: _Floats, parents: Sequence[int], n_threads: int = 1) -> _Floats: ...

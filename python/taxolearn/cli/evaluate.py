@@ -20,8 +20,9 @@ from taxolearn.cli.main import (
     threads_option,
 )
 from taxolearn.cli.models import load_model, read_model_report, training_remarks, unknown_remarks
-from taxolearn.cli.several_labels import RunningSetScores, score_rows, sets_like, unknown_label_remarks
+from taxolearn.cli.several_labels import score_rows, sets_like, unknown_label_remarks
 from taxolearn.report.scores import REJECTED, TOP, RunningScores
+from taxolearn.report.set_scores import RunningSetScores
 
 __all__ = ["COMMAND", "EvaluateOptions", "run"]
 
@@ -94,7 +95,7 @@ def _evaluate_sets(options: EvaluateOptions, page: Page, model: Any, schema: Sch
         for batch in read_batches(options.data, schema, rows=options.chunk):
             with reading(options.data.path, batch.lines):
                 X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
-                scores.add(sets_like(classifier.classes_, batch, options.data.path), X)
+                scores.add(sets_like(classifier.classes_, batch, options.data.path), classifier.predict_proba(X))
             count(len(batch))
             rows_read += len(batch)
     if rows_read == 0:

@@ -1,11 +1,11 @@
-"""Data files as the commands read them: formats, tables in chunks, matrices whole, with labels where there are any."""
+"""Data files as the commands read them: tables in chunks, matrices whole, with labels where there are any."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,13 @@ from taxolearn.cli.main import (
     positive,
     quote,
 )
-from taxolearn.cli.matrices import inputs_and_labels
+from taxolearn.cli.matrices import FORMATS, inputs_and_labels
 from taxolearn.features.tables import CellError, TableFeatures
-from taxolearn.raw_files import Source
-from taxolearn.readers.arff import read_arff
-from taxolearn.readers.labelled import LabelledData
-from taxolearn.readers.npz import read_npz
-from taxolearn.readers.svmlight import read_lshtc, read_svmlight
 from taxolearn.readers.tables import CHUNK_ROWS, Chunk, read_chunks
+from taxolearn.taxonomy.graph import ClassGraph
 
 __all__ = [
-    "FORMATS",
+    "BETWEEN_LABELS",
     "LEVELS",
     "LINES",
     "MATRICES",
@@ -43,13 +39,11 @@ __all__ = [
     "Batch",
     "Columns",
     "DataFile",
-    "FileFormat",
     "Schema",
     "check_cells",
     "empty_texts",
     "format_of",
     "read_batches",
-    "read_matrix",
     "read_whole",
     "reading",
     "tidy_path",
@@ -57,49 +51,17 @@ __all__ = [
 
 LEVELS = "\x1f"  # between the levels of several columns, until a separator is chosen
 
-_GROUP = "data file"
 _TEXTS = "features of texts"
 _USUAL = TableFeatures()
-_LATER_KINDS = ("embed", "embedding_columns", "dates", "sequences")  # of columns, which files of before do not have
-_BETWEEN_LABELS = ";"
-_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
-
-
-@dataclass(frozen=True)
-class FileFormat:
-    """A file format.
-
-    Attributes
-    ----------
-    endings : tuple of str
-        Endings of the names of such files; ".gz" may follow.
-    read : callable or None
-        Reads a matrix with its labels, from a source and the number of features, None if that is not known. None for
-        tables, which ``tables.read_chunks`` reads by the name of the format.
-    is_lines : bool
-        Whether it is a table in lines of text, which is read and written from front to back, also by pipes.
-    """
-
-    endings: tuple[str, ...]
-    read: Callable[[Source, int | None], LabelledData] | None = None
-    is_lines: bool = False
-
-
-FORMATS = {
-    "csv": FileFormat((".csv",), is_lines=True),
-    "tsv": FileFormat((".tsv", ".tab"), is_lines=True),
-    "jsonl": FileFormat((".jsonl", ".ndjson"), is_lines=True),
-    "parquet": FileFormat((".parquet", ".pq")),
-    "svmlight": FileFormat(
-        (".svm", ".svmlight", ".libsvm"), lambda source, n_features: read_svmlight(source, n_features=n_features)
-    ),
-    "lshtc": FileFormat((), lambda source, n_features: read_lshtc(source, n_features=n_features)),
-    "arff": FileFormat((".arff",), lambda source, _: read_arff(source)),
-    "npz": FileFormat((".npz",), lambda source, n_features: read_npz(source, n_features=n_features)),
-}
+# What files of before do not have.
+_LATER_KINDS = ("embed", "embedding_columns", "dates", "sequences")
+_LATER = {"label_separator": None, "fills_missing": False}
+BETWEEN_LABELS = ";"
 TABLES = tuple(name for name, form in FORMATS.items() if form.read is None)
 MATRICES = tuple(name for name in FORMATS if name not in TABLES)
 LINES = tuple(name for name, form in FORMATS.items() if form.is_lines)
+_GROUP = "data file"
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 
 
 def format_of(path: str) -> str | None:
@@ -108,12 +70,70 @@ def format_of(path: str) -> str | None:
     return next((name for name, form in FORMATS.items() if path.endswith(form.endings or ("\0",))), None)
 
 
-def read_matrix(source: Source, name: str, n_features: int | None = None) -> LabelledData:
-    """Inputs and labels of a file in one of the formats of ``MATRICES``."""
-    read = FORMATS[name].read
-    if read is None:
-        raise ValueError(f"the format is {name!r}, expected one of {', '.join(MATRICES)}")
-    return read(source, n_features)
+@dataclass(frozen=True)
+class DataFile:
+    """A data file, and what the user said about it.
+
+    Attributes
+    ----------
+    path : str
+        "-" is the standard input.
+    format : str or None
+        None if the name says it.
+    encoding : str
+        Of a table.
+    delimiter, quote : str or None
+        Of CSV and TSV, as in ``read_chunks``.
+    label_names : str or None
+        The XML file that names the labels of an ARFF file in which they are attributes.
+    """
+
+    path: str = option("data", help="data file to read; - for the standard input")
+    format: str | None = option(
+        "--format", choices=tuple(FORMATS), group=_GROUP, help="format of the data, if the name does not tell"
+    )
+    encoding: str = option(
+        "--encoding", default="utf-8", metavar="NAME", group=_GROUP, help="encoding of a table (default: %(default)s)"
+    )
+    delimiter: str | None = option(
+        "--delimiter",
+        type=delimiter,
+        metavar="C",
+        group=_GROUP,
+        help="character between the fields of a table, or the word tab (default: found from the header)",
+    )
+    quote: str | None = option(
+        "--quote",
+        type=quote,
+        default='"',
+        metavar="C",
+        group=_GROUP,
+        help="character around fields that hold delimiters, or the word none (default: %(default)s)",
+    )
+
+    label_names: str | None = option(
+        "--label-names",
+        metavar="XML",
+        group=_GROUP,
+        help="file that names the attributes of an ARFF file that are labels, as Mulan has it",
+    )
+
+    @property
+    def kind(self) -> str:
+        """The format: as given, or by the ending of the name."""
+        if self.label_names is not None and (self.format or format_of(self.path)) != "arff":
+            raise CommandError(f"--label-names is for ARFF files, and {self.path} is none", USAGE)
+        if self.format is not None:
+            return self.format
+        found = format_of(self.path)
+        if found is None:
+            if self.path.lower().endswith(_SPREADSHEETS):
+                raise CommandError(f"{self.path}: spreadsheets (Excel) are not read; save the table as CSV", USAGE)
+            shown = "standard input" if self.path == "-" else self.path
+            raise CommandError(
+                f"{shown}: the format is not clear from the name; give --format {'|'.join(FORMATS)}", USAGE
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -130,6 +150,8 @@ class Schema:
         Columns of a matrix, None for a table.
     label_separator : str or None
         Between the labels of a cell that holds several; None where a row has one label.
+    fills_missing : bool
+        Whether numbers of a matrix may be missing.
     """
 
     text: list[str]
@@ -143,6 +165,7 @@ class Schema:
     dates: list[str] = field(default_factory=list)
     sequences: list[str] = field(default_factory=list)
     label_separator: str | None = None
+    fills_missing: bool = False
 
     @property
     def is_table(self) -> bool:
@@ -171,7 +194,11 @@ class Schema:
     def from_report(cls, report: Any, model: str) -> Schema:
         """Take the schema from the report of a model that ``train`` has written."""
         try:
-            found = {name: [] for name in _LATER_KINDS} | {"label_separator": None} | report["report"]["input"]
+            found = (
+                {name: [] for name in _LATER_KINDS}
+                | {"label_separator": None, "fills_missing": False}
+                | report["report"]["input"]
+            )
             if "categorical" not in found:  # files of before: labels of one column were taken as they are
                 separator = found["separator"] if len(found["label"]) > 1 else None
                 found = found | {"categorical": [], "separator": separator}
@@ -200,17 +227,14 @@ class Columns:
     label: list[str] = column_option(
         "--label", "column of the classes; repeated, those of the levels of a path, from the top down"
     )
-    labels: str | None = option(
-        "--labels",
-        metavar="COLUMN",
-        group="columns of a table",
-        help="column of any number of labels per row, in place of --label",
+    labels: list[str] = column_option(
+        "--labels", "column of any number of labels per row, in place of --label; may be repeated"
     )
     label_separator: str | None = option(
         "--label-separator",
         metavar="S",
         group="columns of a table",
-        help=f"text between the labels of a row, with --labels (default: {_BETWEEN_LABELS})",
+        help=f"text between the labels of a row, with --labels (default: {BETWEEN_LABELS})",
     )
     embedding: EmbeddingOptions = options_of(EmbeddingOptions)
     words: tuple[int, int] | str | None = option(
@@ -258,7 +282,7 @@ class Columns:
                     "themselves",
                     USAGE,
                 )
-            return Schema([], [], [], [], None, 0)
+            return Schema([], [], [], [], None, 0, fills_missing=True)
         label = self._label_columns()
         if not inputs:
             raise CommandError(
@@ -270,7 +294,7 @@ class Columns:
             raise CommandError(f"the column {both[0]!r} is both a label and an input", USAGE)
         text, numeric, categorical, dates, sequences = (list(dict.fromkeys(kind)) for kind in kinds)
         separator = LEVELS if len(label) > 1 else None
-        between = (self.label_separator or _BETWEEN_LABELS) if self.labels else None
+        between = (self.label_separator or BETWEEN_LABELS) if self.labels else None
         return Schema(text, numeric, categorical, label, separator, None, embed, vectors, dates, sequences, between)
 
     def _label_columns(self) -> list[str]:
@@ -280,7 +304,7 @@ class Columns:
             raise CommandError("--label-separator is the text between the labels of --labels COLUMN; give both", USAGE)
         if not (self.labels or self.label):
             raise CommandError("--label is needed: the column with the class, or one for each level", USAGE)
-        return [self.labels] if self.labels else self.label
+        return list(dict.fromkeys(self.labels)) or self.label
 
     def features(self, schema: Schema, n_threads: int | None, output: str) -> TableFeatures:
         """The step that makes a matrix of a table, or blocks."""
@@ -314,12 +338,15 @@ class Batch:
         Columns that are passed through.
     lines : list of int
         Where the rows are in the file.
+    graph : ClassGraph or None
+        Of the labels, where the file has one.
     """
 
     X: Any
     labels: Any
     kept: dict[str, list[Any]]
     lines: list[int]
+    graph: ClassGraph | None = None
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -332,62 +359,7 @@ class Batch:
         else:
             X = self.X[rows]
         kept = {name: [column[row] for row in chosen] for name, column in self.kept.items()}
-        return Batch(X, self.labels[rows], kept, [self.lines[row] for row in chosen])
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """A data file, and what the user said about it.
-
-    Attributes
-    ----------
-    path : str
-        "-" is the standard input.
-    format : str or None
-        None if the name says it.
-    encoding : str
-        Of a table.
-    delimiter, quote : str or None
-        Of CSV and TSV, as in ``read_chunks``.
-    """
-
-    path: str = option("data", help="data file to read; - for the standard input")
-    format: str | None = option(
-        "--format", choices=tuple(FORMATS), group=_GROUP, help="format of the data, if the name does not tell"
-    )
-    encoding: str = option(
-        "--encoding", default="utf-8", metavar="NAME", group=_GROUP, help="encoding of a table (default: %(default)s)"
-    )
-    delimiter: str | None = option(
-        "--delimiter",
-        type=delimiter,
-        metavar="C",
-        group=_GROUP,
-        help="character between the fields of a table, or the word tab (default: found from the header)",
-    )
-    quote: str | None = option(
-        "--quote",
-        type=quote,
-        default='"',
-        metavar="C",
-        group=_GROUP,
-        help="character around fields that hold delimiters, or the word none (default: %(default)s)",
-    )
-
-    @property
-    def kind(self) -> str:
-        """The format: as given, or by the ending of the name."""
-        if self.format is not None:
-            return self.format
-        found = format_of(self.path)
-        if found is None:
-            if self.path.lower().endswith(_SPREADSHEETS):
-                raise CommandError(f"{self.path}: spreadsheets (Excel) are not read; save the table as CSV", USAGE)
-            shown = "standard input" if self.path == "-" else self.path
-            raise CommandError(
-                f"{shown}: the format is not clear from the name; give --format {'|'.join(FORMATS)}", USAGE
-            )
-        return found
+        return replace(self, X=X, labels=self.labels[rows], kept=kept, lines=[self.lines[row] for row in chosen])
 
 
 @contextmanager
@@ -461,15 +433,20 @@ def read_batches(
             return
         if keep:
             raise CommandError("--keep is for tables: a matrix has no columns to pass through", USAGE)
-        X, labels = inputs_and_labels(path, lambda source, wanted: read_matrix(source, kind, wanted), schema.n_features)
+        several = schema.label_separator is not None
+        X, labels, graph = inputs_and_labels(
+            path, kind, data.label_names, schema.n_features, several=several, fills_missing=schema.fills_missing
+        )
         if with_labels and labels is None:
             raise CommandError(f"{path}: the file has no labels")
-        if labels is not None and labels.dtype.kind == "U":
+        if labels is not None and labels.dtype.kind == "O":
+            labels = _tidy_cells(labels.tolist(), schema.separator)
+        elif labels is not None and labels.dtype.kind == "U":
             labels = np.array([tidy_path(label, schema.separator) for label in labels.tolist()])
         for first in range(0, X.shape[0], rows):
             part = slice(first, min(first + rows, X.shape[0]))
             lines = list(range(part.start + 1, part.stop + 1))
-            yield Batch(X[part], None if labels is None else labels[part], {}, lines)
+            yield Batch(X[part], None if labels is None else labels[part], {}, lines, graph)
 
 
 def read_whole(data: DataFile, schema: Schema, *, allow_unlabelled: bool = False) -> Batch:
@@ -519,7 +496,8 @@ def _labels(chunk: Chunk, schema: Schema, path: str, allow_unlabelled: bool) -> 
     columns = [chunk.columns[name] for name in schema.label]
     separator = schema.separator
     if schema.label_separator is not None:
-        return _label_cells(columns[0], schema.label_separator, separator)
+        rows = zip(*(_label_cells(column, schema.label_separator) for column in columns), strict=True)
+        return _tidy_cells([[label for cell in row for label in cell] for row in rows], separator)
     if len(columns) == 1:
         labels = [tidy_path(_label(value), separator) for value in columns[0]]
     else:
@@ -540,13 +518,17 @@ def _labels(chunk: Chunk, schema: Schema, path: str, allow_unlabelled: bool) -> 
     return np.array(labels, dtype=np.str_)
 
 
-def _label_cells(column: list[Any], between: str, separator: str | None) -> Any:
-    """The labels of every row, a tuple for each, which may be empty. A cell of JSON may be a list."""
-    out = np.empty(len(column), dtype=object)
-    for row, value in enumerate(column):
-        parts = map(_label, value) if isinstance(value, list) else _label(value).split(between)
-        labels = (tidy_path(part, separator) for part in parts)
-        out[row] = tuple(dict.fromkeys(label for label in labels if label))
+def _label_cells(column: list[Any], between: str) -> list[list[str]]:
+    """The labels in each cell of a column. A cell of JSON may be a list."""
+    return [list(map(_label, value)) if isinstance(value, list) else _label(value).split(between) for value in column]
+
+
+def _tidy_cells(cells: Iterable[Iterable[str]], separator: str | None) -> Any:
+    """An array of tuples of labels, none empty and none twice."""
+    tidy = [(tidy_path(part, separator) for part in cell) for cell in cells]
+    sets = [tuple(dict.fromkeys(label for label in cell if label)) for cell in tidy]
+    out = np.empty(len(sets), dtype=object)
+    out[:] = sets
     return out
 
 

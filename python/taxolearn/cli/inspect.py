@@ -78,16 +78,19 @@ def _held_out(scores: dict[str, Any]) -> str:
     lines = [_shown(scores.get("rows"))]
     for name, baseline, what in (
         ("accuracy", "baseline_accuracy", "most frequent class"),
+        ("micro_f1", "", ""),
+        ("macro_f1", "", ""),
+        ("precision_at_1", "baseline_precision_at_1", "most frequent label"),
         ("log_loss", "baseline_log_loss", "class frequencies"),
     ):
         if scores.get(name) is not None:
             other = f" ({what}: {_score(baseline, scores[baseline])})" if scores.get(baseline) is not None else ""
-            lines.append(f"{name.replace('_', ' ')} {_score(name, scores[name])}{other}")
+            lines.append(f"{name.replace('_', ' ').replace('f1', 'F1')} {_score(name, scores[name])}{other}")
     return "\n".join(lines)
 
 
 def _score(name: str, value: float) -> str:
-    return f"{value:.2%}" if name.endswith("accuracy") else figure(value)
+    return figure(value) if name.endswith("log_loss") else f"{value:.2%}"
 
 
 def _expert(row: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from taxolearn import Taxonomy
 from taxolearn.cli.inputs import LEVELS, Batch, reading, tidy_path
 from taxolearn.cli.main import BAD_DATA, USAGE, CommandError, option
 from taxolearn.taxonomy.files import FORMATS as TAXONOMY_FORMATS
+from taxolearn.taxonomy.graph import ClassGraph
 
 __all__ = ["INNER_LABELS", "LabelOptions", "Labels", "labels_like", "read_labels", "used_rows"]
 
@@ -74,6 +75,8 @@ class Labels:
         How many classes the label of each row leaves open: 1 for a class, 0 for no label.
     notes : list of str
         What the user may want to know.
+    graph : ClassGraph or None
+        In place of a tree, for any number of labels per row.
     """
 
     names: NDArray[Any]
@@ -81,9 +84,17 @@ class Labels:
     separator: str | None
     leaves_below: NDArray[np.int64]
     notes: list[str] = field(default_factory=list)
+    graph: ClassGraph | None = None
+
+    @property
+    def structure(self) -> Taxonomy | ClassGraph | None:
+        """The graph, or the tree."""
+        return self.taxonomy if self.graph is None else self.graph
 
     @property
     def n_classes(self) -> int:
+        if self.graph is not None:
+            return self.graph.n_nodes
         known = self.names[self.leaves_below > 0]
         return len(np.unique(known)) if self.taxonomy is None else self.taxonomy.n_classes
 

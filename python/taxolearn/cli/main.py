@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ __all__ = [
     "CODES",
     "COMMANDS",
     "INTERRUPTED",
+    "STOPPED_EARLY",
     "SYSTEM",
     "USAGE",
     "Command",
@@ -53,6 +55,7 @@ __all__ = [
     "option",
     "options_of",
     "output_option",
+    "plain_warning",
     "positive",
     "quote",
     "seed_option",
@@ -80,6 +83,8 @@ BAD_MODEL = 4  # a model file cannot be used
 SYSTEM = 5  # a file cannot be read or written
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+
+STOPPED_EARLY = "the search for hyperparameters stopped early to save time"
 
 CODES = {
     0: "done",
@@ -460,6 +465,21 @@ def check_output(path: str, *inputs: str) -> None:
     for each in inputs:
         if Path(path).is_file() and Path(each).is_file() and Path(path).samefile(each):
             raise CommandError(f"{path}: is read by this command, and would be replaced; write to another file", USAGE)
+
+
+def plain_warning(message: str) -> str:
+    """What a warning of the package means to somebody at the command line."""
+    if message.startswith("Learning hyperparameters: stopped"):
+        return f"{STOPPED_EARLY}: a longer search may gain a little (--evaluations)"
+    if message.startswith("Learning hyperparameters: the start values"):
+        return "no hyperparameters could be learned, so they have their start values; do the inputs tell anything?"
+    if message.startswith("Expectation maximization stopped"):
+        return "rows at inner nodes could be told apart a little further, had there been more rounds"
+    if "max_iter" in message:
+        gap = re.search(r"certified relative gap ([\d.e+-]+)", message)
+        reached = f" (certified relative gap {gap[1]})" if gap else ""
+        return f"the fit stopped before it had the accuracy that was asked for{reached}; a larger --tol asks for less"
+    return message.replace('choose labels="own"', "choose --inner-labels own")
 
 
 def size_text(size: int) -> str:

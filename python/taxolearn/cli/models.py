@@ -8,12 +8,11 @@ from typing import Any
 
 import taxolearn
 from taxolearn.cli.inputs import Schema
-from taxolearn.cli.main import BAD_MODEL, SYSTEM, USAGE, CommandError
+from taxolearn.cli.main import BAD_MODEL, SYSTEM, CommandError
 
 __all__ = [
     "check_model",
     "load_model",
-    "one_label_only",
     "read_model_report",
     "training_of",
     "training_remarks",
@@ -71,12 +70,6 @@ def check_model(path: str) -> Any:
         raise _unreadable(path, error) from None
     except ValueError as error:
         raise CommandError(str(error).removeprefix("load: "), BAD_MODEL) from None
-
-
-def one_label_only(schema: Schema, path: str, command: str) -> None:
-    """Refuse a model of several labels per row."""
-    if schema.label_separator is not None:
-        raise CommandError(f"{path}: taxolearn {command} is for one label per row, and the model has several", USAGE)
 
 
 def load_model(path: str, threads: int | None) -> tuple[Any, Schema]:

@@ -75,6 +75,12 @@ class PredictOptions:
         help="answer with the deepest node of the tree whose probability is at least P; for several labels per row, "
         "with those above P",
     )
+    thresholds: str | None = option(
+        "--thresholds",
+        choices=("fixed", "s-cut"),
+        help="for several labels per row: answer with labels above 0.5, or above thresholds of their own that had the "
+        "largest F1 on rows held out in training",
+    )
     nodes: bool = option(
         "--nodes", action="store_true", help="add the path to the answer, with the probability of each node"
     )
@@ -98,6 +104,8 @@ def run(options: PredictOptions) -> None:
     model, schema = load_model(options.model, options.threads)
     answers: _Answers | SetAnswers
     if schema.label_separator is None:
+        if options.thresholds is not None:
+            raise CommandError("--thresholds is for several labels per row, and the model has one", USAGE)
         answers = _Answers(model, options)
     else:
         answers = SetAnswers(
@@ -106,6 +114,7 @@ def run(options: PredictOptions) -> None:
             top=options.top,
             loss=options.loss,
             threshold=options.threshold,
+            thresholds=options.thresholds,
             nodes=options.nodes,
         )
     taken = [name for name in options.keep if name in answers.names]

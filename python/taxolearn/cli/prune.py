@@ -27,10 +27,12 @@ from taxolearn.cli.main import (
     threads_option,
     writing,
 )
-from taxolearn.cli.models import load_model, one_label_only, read_model_report, training_remarks, unknown_remarks
+from taxolearn.cli.models import load_model, read_model_report, training_remarks, unknown_remarks
+from taxolearn.cli.several_labels import sets_like, unknown_label_remarks
 from taxolearn.estimators.prune import is_linear
 from taxolearn.readers.tables import CHUNK_ROWS
 from taxolearn.report.scores import RunningScores
+from taxolearn.report.set_scores import RunningSetScores
 
 __all__ = ["COMMAND", "PruneOptions", "run"]
 
@@ -64,7 +66,6 @@ def run(options: PruneOptions) -> None:
     page = Page(options.json)
     check_output(options.output, options.model, options.data.path)
     model, schema = load_model(options.model, options.threads)
-    one_label_only(schema, options.model, "prune")
     if not is_linear(model.steps[-1][1]):
         raise CommandError(
             f"{options.model}: the model is not linear, so it has no weights to leave out; train it with --model "
@@ -76,9 +77,18 @@ def run(options: PruneOptions) -> None:
         with reading(options.data.path, batch.lines):
             X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
     whole = model.steps[-1][1]
-    labels = labels_like(whole.classes_, batch, options.data.path)
+    of_sets = schema.label_separator is not None
+    labels: Any = (sets_like if of_sets else labels_like)(whole.classes_, batch, options.data.path)
 
     def scores(classifier: Any) -> dict[str, Any]:
+        if of_sets:
+            running_sets = RunningSetScores(classifier)
+            for begin in range(0, X.shape[0], CHUNK_ROWS):
+                rows = slice(begin, begin + CHUNK_ROWS)
+                with reading(options.data.path):
+                    proba = classifier.predict_proba(X[rows])
+                running_sets.add(labels[rows], proba)
+            return running_sets.summary()
         running = RunningScores(classifier)
         for begin in range(0, X.shape[0], CHUNK_ROWS):
             rows = slice(begin, begin + CHUNK_ROWS)
@@ -109,7 +119,8 @@ def run(options: PruneOptions) -> None:
         )
     share, classifier, after = found
     size = Path(options.model).stat().st_size
-    names = ("accuracy", "log_loss", "calibration_error")
+    name = "micro_f1" if of_sets else "accuracy"
+    names = (name, "log_loss", "calibration_error")
     statement = {
         "data": Path(options.data.path).name,
         "rows": before["rows"],
@@ -119,11 +130,12 @@ def run(options: PruneOptions) -> None:
     }
     model.steps[-1] = (model.steps[-1][0], classifier)
     report = read_model_report(options.model)
-    known = before["rows"] - before["rows_of_unknown_classes"]
-    remarks = [
-        *training_remarks(report, options.data.path, before["rows"]),
-        *unknown_remarks(before, f"log loss and calibration error are those of the other {known:,}"),
-    ]
+    remarks = training_remarks(report, options.data.path, before["rows"])
+    if of_sets:
+        remarks += unknown_label_remarks(before)
+    else:
+        known = before["rows"] - before["rows_of_unknown_classes"]
+        remarks += unknown_remarks(before, f"log loss and calibration error are those of the other {known:,}")
     with writing(options.output):
         taxolearn.save(model, options.output, report=report["report"] | {"pruning": statement})
     small = Path(options.output).stat().st_size
@@ -135,7 +147,10 @@ def run(options: PruneOptions) -> None:
         rows=[
             ("weights left out", f"{share:.2%}"),
             ("size of the file", f"{size_text(size)}, now {size_text(small)}"),
-            (f"accuracy on {before['rows']:,} rows", f"{before['accuracy']:.2%}, now {after['accuracy']:.2%}"),
+            (
+                f"{'micro F1' if of_sets else 'accuracy'} on {before['rows']:,} rows",
+                f"{before[name]:.2%}, now {after[name]:.2%}",
+            ),
             ("log loss", f"{figure(before['log_loss'])}, now {figure(after['log_loss'])}"),
             ("calibration error", f"{before['calibration_error']:.2%}, now {after['calibration_error']:.2%}"),
         ],

@@ -25,11 +25,13 @@ from taxolearn.cli.main import (
     threads_option,
     writing,
 )
-from taxolearn.cli.models import load_model, one_label_only, read_model_report, training_of, training_remarks
+from taxolearn.cli.models import load_model, read_model_report, training_of, training_remarks
+from taxolearn.cli.several_labels import sets_like
 from taxolearn.raw_files import replaced
 from taxolearn.report.description import explained_by
-from taxolearn.report.findings import Rows, collect_findings
+from taxolearn.report.findings import Findings, Rows, collect_findings
 from taxolearn.report.page import current_date, render
+from taxolearn.report.set_findings import SetFindings, SetRows, collect_set_findings
 
 __all__ = ["COMMAND", "ReportOptions", "run"]
 
@@ -59,14 +61,12 @@ def run(options: ReportOptions) -> None:
         raise CommandError(str(error), USAGE) from None
     check_output(options.output, options.model, options.data.path)
     model, schema = load_model(options.model, options.threads)
-    one_label_only(schema, options.model, "report")
     if options.id is not None and not schema.is_table:
         raise CommandError("--id is for tables: a matrix has no column with names of rows", USAGE)
     title = options.title or f"{Path(options.model).name} on {Path(options.data.path).name}"
     with page.stage(f"Predicting {options.data.path}") as count:
         keep = [] if options.id is None else [options.id]
         batches = read_batches(options.data, schema, rows=options.chunk, keep=keep)
-        rows = _rows(model, schema, batches, options.data.path, count)
         id_name = options.id or ("line" if options.data.kind in LINES else "row")
         with reading(options.data.path):
             report = read_model_report(options.model)
@@ -78,7 +78,14 @@ def run(options: ReportOptions) -> None:
                 *([] if trained is None else [("training rows", f"{trained:,}")]),
                 *((f"share of {name} in the answers", f"{share:.1%}") for name, share in _shares(training).items()),
             ]
-            findings = collect_findings(model.steps[-1][1], rows, title, facts, id_name=id_name, training_rows=trained)
+            classifier = model.steps[-1][1]
+            findings: Findings | SetFindings
+            if schema.label_separator is None:
+                of_one = _rows(model, schema, batches, options.data.path, count)
+                findings = collect_findings(classifier, of_one, title, facts, id_name=id_name, training_rows=trained)
+            else:
+                of_sets = _set_rows(model, schema, batches, options.data.path, count)
+                findings = collect_set_findings(classifier, of_sets, title, facts, id_name=id_name)
     remarks = training_remarks(report, options.data.path, findings.rows)
     findings = replace(findings, warnings=remarks)
     text = render(findings, written_on=written_on).encode("utf-8", "replace")
@@ -99,11 +106,30 @@ def _rows(
     model: Any, schema: Schema, batches: Iterator[Batch], path: str, count: Callable[[int], None]
 ) -> Iterator[Rows]:
     classifier = model.steps[-1][1]
+    for batch, X, explain in _transformed(model, batches, path):
+        labels = labels_like(classifier.classes_, batch, path)
+        yield Rows(labels, classifier.predict_log_proba(X), _texts(batch, schema), _ids(batch), explain)
+        count(len(batch))
+
+
+def _set_rows(
+    model: Any, schema: Schema, batches: Iterator[Batch], path: str, count: Callable[[int], None]
+) -> Iterator[SetRows]:
+    """The same for several labels per row."""
+    classifier = model.steps[-1][1]
+    for batch, X, explain in _transformed(model, batches, path):
+        labels = sets_like(classifier.classes_, batch, path)
+        yield SetRows(labels, classifier.predict_proba(X), _texts(batch, schema), _ids(batch), explain)
+        count(len(batch))
+
+
+def _transformed(model: Any, batches: Iterator[Batch], path: str) -> Iterator[tuple[Batch, Any, Any]]:
+    """Batches with what the classifier sees of them, and the function that explains answers, or None."""
+    classifier = model.steps[-1][1]
     names = model[0].get_feature_names_out() if len(model.steps) > 1 else None
     for batch in batches:
         with reading(path, batch.lines):
             X = model[:-1].transform(batch.X) if len(model.steps) > 1 else batch.X
-        labels = labels_like(classifier.classes_, batch, path)
         explain = None
         if explained_by(classifier)[0]:
 
@@ -113,10 +139,12 @@ def _rows(
                     named = {block: names[columns] for block, _, columns in X.parts()}
                 return classifier.explain(X[rows], nodes, feature_names=named)
 
-        named = next(iter(batch.kept.values()), batch.lines)
-        ids = ["" if name is None else str(name) for name in named]
-        yield Rows(labels, classifier.predict_log_proba(X), _texts(batch, schema), ids, explain)
-        count(len(batch))
+        yield batch, X, explain
+
+
+def _ids(batch: Batch) -> list[str]:
+    named = next(iter(batch.kept.values()), batch.lines)
+    return ["" if name is None else str(name) for name in named]
 
 
 def _texts(batch: Batch, schema: Schema) -> list[str]:

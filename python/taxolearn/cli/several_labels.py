@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from taxolearn.cli.inputs import Batch, tidy_path
 from taxolearn.cli.labels import LabelOptions, Labels, read_labels
 from taxolearn.cli.main import BAD_DATA, USAGE, CommandError, figure
+from taxolearn.report.set_scores import AT
 from taxolearn.set_decisions import SET_LOSSES
-from taxolearn.targets import nodes_above, read_label_sets
+from taxolearn.taxonomy.graph import ClassGraph
 
 __all__ = [
-    "RunningSetScores",
     "SetAnswers",
     "rarest_labels",
     "read_label_cells",
@@ -24,8 +24,6 @@ __all__ = [
     "sets_like",
     "unknown_label_remarks",
 ]
-
-_AT = (1, 3, 5)  # numbers of labels of which the precision is told
 
 
 # -- Labels -----------------------------------------------------------------------------------------------------------
@@ -40,6 +38,8 @@ def read_label_cells(options: LabelOptions, batch: Batch, path: str) -> Labels:
     flat = [(label, line) for cell, line in zip(cells, batch.lines, strict=True) for label in cell]
     if not flat:
         raise CommandError(f"{path}: no row has a label", BAD_DATA)
+    if batch.graph is not None and options.taxonomy is None and not options.flat:
+        return _labels_of_graph(batch, batch.graph)
     names, lines = (list(each) for each in zip(*flat, strict=True))
     single = replace(batch, X={}, labels=np.array(names), kept={}, lines=lines)
     found = read_labels(replace(options, inner_labels="below"), single, path, 1)
@@ -51,12 +51,26 @@ def read_label_cells(options: LabelOptions, batch: Batch, path: str) -> Labels:
 
     named = _as_cells([tuple(dict.fromkeys(map(name_of, cell))) for cell in cells])
     notes = [note for note in found.notes if "inner node" not in note]
-    without = sum(not cell for cell in cells)
-    if without:
-        notes.append(f"{without:,} of {len(cells):,} rows have no label at all, which the model learns too")
+    notes += _notes_on_empty(cells)
     if max(map(len, cells)) == 1:
         notes.append("no row has more than one label; is --label-separator right, or --label meant?")
     return Labels(named, found.taxonomy, found.separator, np.ones(len(cells), dtype=np.int64), notes)
+
+
+def _labels_of_graph(batch: Batch, graph: ClassGraph) -> Labels:
+    """Labels whose graph is in the file, by which they imply those above them."""
+    note = (
+        f"labels make a graph of {graph.n_nodes:,} labels and {graph.n_edges:,} edges, in which they lean on their "
+        "neighbours and imply those above them (--flat ignores it)"
+    )
+    cells = batch.labels.tolist()
+    notes = [note, *_notes_on_empty(cells)]
+    return Labels(batch.labels, None, None, np.ones(len(cells), dtype=np.int64), notes, graph)
+
+
+def _notes_on_empty(cells: list[Any]) -> list[str]:
+    without = sum(not cell for cell in cells)
+    return [f"{without:,} of {len(cells):,} rows have no label at all, which the model learns too"] if without else []
 
 
 def _as_cells(sets: list[tuple[Any, ...]]) -> NDArray[Any]:
@@ -86,72 +100,6 @@ def sets_like(classes: NDArray[Any], batch: Batch, path: str) -> list[tuple[Any,
 # -- Scores -----------------------------------------------------------------------------------------------------------
 
 
-class RunningSetScores:
-    """Scores of a classifier of several labels on rows that come in parts.
-
-    Truth and answers count with all labels above theirs that can be written. A label that the model does not know is
-    one that it misses.
-    """
-
-    def __init__(self, classifier: Any) -> None:
-        self._classifier = classifier
-        self._known = set(classifier.classes_.tolist())
-        tree = classifier.taxonomy_
-        self._above = None if tree is None else nodes_above(tree, classifier.classes_)
-        self._form = replace(classifier.label_form_, kind="sparse", library="", is_closed=True)
-        width = len(self._form.columns)
-        self._right, self._wrong, self._missed = (np.zeros(width, dtype=np.int64) for _ in range(3))
-        self._rows = self._exact = self._unknown = 0
-        self._unknown_label: Any = None
-        self._hits = dict.fromkeys(_AT, 0.0)
-        self._loss = 0.0
-
-    def add(self, labels: Any, X: Any) -> None:
-        """Score rows of transformed inputs."""
-        model, form = self._classifier, self._form
-        sets = [tuple(label for label in cell if label in self._known) for cell in labels]
-        unknown = np.array([len(cell) - len(kept) for cell, kept in zip(labels, sets, strict=True)])
-        if unknown.any() and self._unknown_label is None:
-            self._unknown_label = next(label for cell in labels for label in cell if label not in self._known)
-        closed = read_label_sets([*sets, ()], model.taxonomy_, model.classes_)[0].matrix()[:-1]
-        proba = model.predict_proba(X)[:, form.columns]
-        truth = form.write(closed, model.classes_, self._above).toarray() > 0
-        chosen = proba > 0.5
-        self._right += (truth & chosen).sum(axis=0)
-        self._wrong += (~truth & chosen).sum(axis=0)
-        self._missed += (truth & ~chosen).sum(axis=0)
-        self._exact += int(((truth == chosen).all(axis=1) & (unknown == 0)).sum())
-        self._unknown += int(unknown.sum())
-        self._rows += len(proba)
-        order = np.argsort(-proba, axis=1, kind="stable")[:, : max(_AT)]
-        hits = np.take_along_axis(truth, order, axis=1)
-        for k in _AT:
-            self._hits[k] += float(hits[:, :k].sum()) / k
-        tiny = np.finfo(np.float64).tiny
-        self._loss -= float(np.log(np.maximum(np.where(truth, proba, 1 - proba), tiny)).sum())
-
-    def summary(self) -> dict[str, Any]:
-        """All figures; rates are between 0 and 1."""
-        right, wrong, missed = self._right, self._wrong, self._missed
-        occurs = right + missed > 0
-        f1 = 2 * right / np.maximum(2 * right + wrong + missed, 1)
-        all_missed = int(missed.sum()) + self._unknown
-        errors = int(wrong.sum()) + all_missed
-        total = max(1, 2 * int(right.sum()) + errors)
-        return {
-            "rows": self._rows,
-            "labels": int(occurs.sum()),
-            "micro_f1": 2 * int(right.sum()) / total,
-            "macro_f1": float(f1[occurs].mean()) if occurs.any() else None,
-            "hamming_loss": errors / (self._rows * len(right)),
-            "subset_accuracy": self._exact / self._rows,
-            **{f"precision_at_{k}": self._hits[k] / self._rows for k in _AT},
-            "log_loss": self._loss / self._rows,
-            "unknown_labels": self._unknown,
-            "unknown_label": self._unknown_label,
-        }
-
-
 def score_rows(scores: dict[str, Any]) -> list[tuple[str, str]]:
     """What is printed of a summary."""
     return [
@@ -162,13 +110,17 @@ def score_rows(scores: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("rows with all labels right", f"{scores['subset_accuracy']:.2%}"),
         ("labels wrong (Hamming loss)", f"{scores['hamming_loss']:.3%}"),
-        *((f"precision of the first {k}" if k > 1 else "first label right", _at(scores, k)) for k in _AT),
+        *(
+            (f"precision of the first {k}" if k > 1 else "first label right", f"{scores[f'precision_at_{k}']:.2%}")
+            for k in AT
+            if f"precision_at_{k}" in scores
+        ),
+        *((f"nDCG of the first {k}", f"{scores[f'ndcg_at_{k}']:.2%}") for k in AT if f"ndcg_at_{k}" in scores),
         ("log loss per row, all labels", figure(scores["log_loss"])),
+        ("AU(PRC), all labels pooled", f"{scores['pooled_area']:.4f}"),
+        ("calibration error", f"{scores['calibration_error']:.3%}"),
+        ("labels per row", f"{scores['true_labels_per_row']:.2f}, answered {scores['labels_per_row']:.2f}"),
     ]
-
-
-def _at(scores: dict[str, Any], k: int) -> str:
-    return f"{scores[f'precision_at_{k}']:.2%}"
 
 
 def unknown_label_remarks(scores: dict[str, Any]) -> list[str]:
@@ -186,12 +138,20 @@ class SetAnswers:
     """The columns of the output of ``predict``."""
 
     def __init__(
-        self, model: Any, separator: str, *, top: int, loss: str | None, threshold: float | None, nodes: bool
+        self,
+        model: Any,
+        separator: str,
+        *,
+        top: int,
+        loss: str | None,
+        threshold: float | None,
+        thresholds: str | None,
+        nodes: bool,
     ) -> None:
         self._model = model
         self._classifier = model.steps[-1][1]
         self._separator = separator
-        self._loss, self._threshold = loss, threshold
+        self._loss, self._thresholds = loss, thresholds if threshold is None else threshold
         self._top = 0 if top == 1 else min(top, len(self._classifier.label_form_.columns))
         if nodes:
             raise CommandError("--nodes is for one label per row, and the model has several", USAGE)
@@ -201,8 +161,13 @@ class SetAnswers:
             )
         if loss == "hierarchical" and self._classifier.taxonomy_ is None:
             raise CommandError("--loss hierarchical needs a tree, and the model was trained without one", USAGE)
-        if sum([top > 1, loss is not None, threshold is not None]) > 1:
-            raise CommandError("--top, --loss and --threshold cannot be combined", USAGE)
+        if sum([top > 1, loss is not None, threshold is not None, thresholds is not None]) > 1:
+            raise CommandError("--top, --loss, --threshold and --thresholds cannot be combined", USAGE)
+        if thresholds == "s-cut" and self._classifier.thresholds_ is None:
+            raise CommandError(
+                "--thresholds s-cut needs thresholds learned in training, and the model was trained with --variance",
+                USAGE,
+            )
         self.names = ["labels"]
         if self._top:
             self.names = [f"{name}_{k}" for k in range(1, self._top + 1) for name in ("label", "probability")]
@@ -213,5 +178,5 @@ class SetAnswers:
         if self._top:
             labels, proba = self._classifier.top_classes(X, self._top)
             return [column for k in range(self._top) for column in (labels[:, k].tolist(), proba[:, k].tolist())]
-        sets = self._classifier.decide(X, self._loss, thresholds=self._threshold)
+        sets = self._classifier.decide(X, self._loss, thresholds=self._thresholds)
         return [[self._separator.join(map(str, row)) for row in sets]]

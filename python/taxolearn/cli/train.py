@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from collections.abc import Callable
@@ -17,8 +16,11 @@ from sklearn.pipeline import Pipeline
 
 from taxolearn import (
     CentroidClassifier,
+    ClassGraph,
     CrossValidation,
     KernelLogisticClassifier,
+    LabelEmbedding,
+    LabelEmbeddingClassifier,
     NaiveBayesClassifier,
     PoolClassifier,
     RecursiveRegularizationClassifier,
@@ -27,9 +29,20 @@ from taxolearn import (
     save,
 )
 from taxolearn.blocks import Blocks
-from taxolearn.cli.inputs import Batch, Columns, DataFile, Schema, check_cells, empty_texts, read_whole, reading
+from taxolearn.cli.inputs import (
+    BETWEEN_LABELS,
+    Batch,
+    Columns,
+    DataFile,
+    Schema,
+    check_cells,
+    empty_texts,
+    read_whole,
+    reading,
+)
 from taxolearn.cli.labels import LabelOptions, Labels, read_labels, used_rows
 from taxolearn.cli.main import (
+    STOPPED_EARLY,
     USAGE,
     Command,
     CommandError,
@@ -41,6 +54,7 @@ from taxolearn.cli.main import (
     option,
     options_of,
     output_option,
+    plain_warning,
     positive,
     seed_option,
     share,
@@ -49,13 +63,15 @@ from taxolearn.cli.main import (
     whole_number,
     writing,
 )
-from taxolearn.cli.several_labels import RunningSetScores, rarest_labels, read_label_cells, score_rows
+from taxolearn.cli.several_labels import rarest_labels, read_label_cells, score_rows
 from taxolearn.estimators.pool import contributions
+from taxolearn.features.missing import ColumnMeans, has_missing
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.save_and_load import DTYPES
 from taxolearn.kernels.argument import kernel_names, start_kernel
 from taxolearn.readers.tables import CHUNK_ROWS
 from taxolearn.report.scores import RunningScores
+from taxolearn.report.set_scores import RunningSetScores
 from taxolearn.tuning.cross_validation import held_out_rows
 
 __all__ = ["COMMAND", "ModelOptions", "TrainOptions", "run"]
@@ -63,7 +79,9 @@ __all__ = ["COMMAND", "ModelOptions", "TrainOptions", "run"]
 _LOGISTIC = ("softmax", "independent")
 _SIMPLE: dict[str, Any] = {"naive-bayes": NaiveBayesClassifier, "centroid": CentroidClassifier}
 _OF_SETS = "recursive"  # the model of any number of labels per row
-_MODELS = ("pool", *_LOGISTIC, "top-down", _OF_SETS, *_SIMPLE)
+_LOSSES = ("logistic", "hinge", "squared_hinge")
+_EMBEDDING = "embedding"  # of the labels, one per row or any number
+_MODELS = ("pool", *_LOGISTIC, "top-down", _OF_SETS, _EMBEDDING, *_SIMPLE)
 _USES_INNER_LABELS = ("pool", "softmax", "top-down")  # others learn from rows with one class only
 
 _WORK = 4_000_000  # rows times classes that hyperparameters are learned on
@@ -102,7 +120,7 @@ class ModelOptions:
         choices=_MODELS,
         group=_MODEL,
         help="a pool of several classifiers, or one of them (default: pool; softmax, if an option is given that only "
-        f"softmax and independent take; {_OF_SETS} with --labels)",
+        f"softmax and independent take; {_OF_SETS} with --labels, or {_EMBEDDING})",
     )
     kernel: str | None = option(
         "--kernel",
@@ -116,7 +134,20 @@ class ModelOptions:
         metavar="V",
         group=_MODEL,
         help="learn no hyperparameters: give the kernel this variance, and take its other parameters from the data"
-        + _OF_LOGISTIC,
+        f"{_OF_LOGISTIC}, and {_OF_SETS}, whose C it is",
+    )
+    loss: str | None = option(
+        "--loss",
+        choices=_LOSSES,
+        group=_MODEL,
+        help=f"loss of a label (default: {_LOSSES[0]}; with {_OF_SETS} only)",
+    )
+    components: int | None = option(
+        "--components",
+        type=positive,
+        metavar="K",
+        group=_MODEL,
+        help=f"dimension of the labels' embedding (default: 100; with --model {_EMBEDDING} only)",
     )
     tol: float | None = option(
         "--tol",
@@ -188,27 +219,30 @@ class TrainOptions:
 
 # Options that some models do not take, and the models that do.
 _TAKEN_BY = {
-    **dict.fromkeys(("kernel", "variance", "samples", "evaluations", "checkpoint"), _LOGISTIC),
-    **dict.fromkeys(("tol", "folds", "time_limit"), ("pool", *_LOGISTIC, "top-down", _OF_SETS)),
+    **dict.fromkeys(("kernel", "samples", "evaluations", "checkpoint"), _LOGISTIC),
+    "variance": (*_LOGISTIC, _OF_SETS),
+    "loss": (_OF_SETS,),
+    **dict.fromkeys(("tol", "folds", "time_limit"), ("pool", *_LOGISTIC, "top-down", _OF_SETS, _EMBEDDING)),
+    "components": (_EMBEDDING,),
 }
 
 
-def _chosen_model(options: ModelOptions, schema: Schema) -> str:
+def _chosen_model(options: ModelOptions, schema: Schema, several: str = "--labels is") -> str:
     """The model that is meant; an error for options that it does not take."""
     given = [name for name in _TAKEN_BY if getattr(options, name) is not None]
     model = options.model
     if schema.label_separator is not None:
-        if model not in (None, _OF_SETS):
-            raise CommandError(f"--labels is for --model {_OF_SETS}, not {model}; leave one of them out", USAGE)
-        model = _OF_SETS
+        if model not in (None, _OF_SETS, _EMBEDDING):
+            raise CommandError(f"{several} for --model {_OF_SETS} or {_EMBEDDING}, not {model}; leave one out", USAGE)
+        model = model or (_OF_SETS if options.components is None else _EMBEDDING)
+    if model is None and options.components is not None:
+        model = _EMBEDDING
     if model is None:
-        is_logistic = any(_TAKEN_BY[name] == _LOGISTIC for name in given)
+        is_logistic = any(_LOGISTIC[0] in _TAKEN_BY[name] and _MODELS[0] not in _TAKEN_BY[name] for name in given)
         model = _LOGISTIC[0] if is_logistic else _MODELS[0]
     for name in given:
-        takers = _TAKEN_BY[name]
-        if model not in takers:
-            flag = "--" + name.replace("_", "-")
-            known = " or ".join(takers)
+        if model not in _TAKEN_BY[name]:
+            flag, known = "--" + name.replace("_", "-"), " or ".join(_TAKEN_BY[name])
             raise CommandError(f"{flag} is for --model {known}, not {model}; leave one of them out", USAGE)
     return model
 
@@ -229,6 +263,9 @@ def run(options: TrainOptions) -> None:
         raise CommandError(f"--model naive-bayes counts words, so it takes no {what}; choose another --model", USAGE)
     with page.stage(f"Reading {path}"):
         everything = read_whole(options.data, schema, allow_unlabelled=True)
+        if everything.labels.dtype.kind == "O" and schema.label_separator is None:  # a matrix says so itself
+            schema = replace(schema, label_separator=BETWEEN_LABELS)
+            model = _chosen_model(options.classifier, schema, "rows with any number of labels are")
         if schema.label_separator is None:
             labels = read_labels(options.tree, everything, path, len(schema.label))
         else:
@@ -243,6 +280,7 @@ def run(options: TrainOptions) -> None:
     batch = replace(everything, labels=labels.names).take(used)
     check_cells(batch, schema, path)
     schema = replace(schema, separator=labels.separator, n_features=None if schema.is_table else batch.X.shape[1])
+    schema = replace(schema, fills_missing=not schema.is_table and has_missing(batch.X))
     split, about_split = _split(options, batch, labels.leaves_below[used] == 1)
     training = _Training(options, model, labels, schema, page)
     held_out = None
@@ -255,6 +293,7 @@ def run(options: TrainOptions) -> None:
         *labels.notes,
         *about_rows,
         *empty_texts(batch, schema.text or schema.embed),
+        *(["numbers are missing: the mean of their column counts in their place"] if schema.fills_missing else []),
         *about_split,
         *training.remarks,
     ]
@@ -305,7 +344,7 @@ class _Training:
 
     def __init__(self, options: TrainOptions, model: str, labels: Labels, schema: Schema, page: Page) -> None:
         self._options, self._model, self._labels, self._schema, self._page = options, model, labels, schema, page
-        self._features: TableFeatures | None = None
+        self._features: TableFeatures | ColumnMeans | None = None
         self._classifier: Any = None
         self.begin = time.perf_counter()
         self.feature_seconds = self.fit_seconds = 0.0
@@ -329,7 +368,7 @@ class _Training:
             if self._schema.label_separator is not None:
                 of_sets = RunningSetScores(self._classifier)
                 for rows in chunks:
-                    of_sets.add(held_out.labels[rows], X_held_out[rows])
+                    of_sets.add(held_out.labels[rows], self._classifier.predict_proba(X_held_out[rows]))
                 return of_sets.summary()
             running = RunningScores(self._classifier)
             for rows in chunks:
@@ -351,7 +390,7 @@ class _Training:
         options, labels = self._options.classifier, self._labels
 
         def fit() -> None:
-            self._classifier = _make_classifier(options, self._model, labels.taxonomy, X, labels.n_classes)
+            self._classifier = _make_classifier(options, self._model, labels.structure, X, labels.n_classes)
             self._classifier.fit(X, batch.labels)
 
         self._fit(what, fit)
@@ -364,7 +403,7 @@ class _Training:
         with warnings.catch_warnings(record=True) as caught, reading(self._options.data.path):
             warnings.simplefilter("always", UserWarning)
             fit()
-        self.remarks += [_plain(str(each.message)) for each in caught if issubclass(each.category, UserWarning)]
+        self.remarks += [plain_warning(str(each.message)) for each in caught if issubclass(each.category, UserWarning)]
         self.remarks += _notes_on_fit(self._classifier)
         self.fit_seconds += time.perf_counter() - begin
 
@@ -380,11 +419,14 @@ class _Training:
         X = batch.X
         if self._schema.is_table:
             # Kinds of features have variances of their own, if these are learned.
-            takes_blocks = self._model not in (*_SIMPLE, _OF_SETS) and options.classifier.variance is None
+            takes_blocks = self._model not in (*_SIMPLE, _OF_SETS, _EMBEDDING) and options.classifier.variance is None
             output = "blocks" if takes_blocks and self._schema.is_mixed else "matrix"
             self._features = options.columns.features(self._schema, options.classifier.threads, output)
             with self._stage_of_features(), reading(options.data.path, batch.lines):
                 X = self._features.fit_transform(X)
+        elif self._schema.fills_missing:
+            self._features = ColumnMeans()
+            X = self._features.fit_transform(X)
         self.n_features = int(X.shape[1])
         self.feature_seconds += time.perf_counter() - begin
         return X
@@ -400,7 +442,9 @@ class _Training:
         return Pipeline([*steps, ("classifier", self._classifier)])
 
 
-def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | None, X: Any, n_classes: int) -> Any:
+def _make_classifier(
+    options: ModelOptions, model: str, taxonomy: Taxonomy | ClassGraph | None, X: Any, n_classes: int
+) -> Any:
     """The classifier, not yet fitted."""
     common: dict[str, Any] = {"taxonomy": taxonomy, "n_threads": options.threads, "random_state": options.seed}
     if model in _SIMPLE:
@@ -412,12 +456,22 @@ def _make_classifier(options: ModelOptions, model: str, taxonomy: Taxonomy | Non
             common["folds"] = options.folds
         return PoolClassifier(time_limit=options.time_limit, **common)
     if model == _OF_SETS:
-        scale = CrossValidation(options.folds or _FEW_FOLDS, search="scale", time_limit=options.time_limit)
-        by_level = None if taxonomy is None else _tuning(options, X.shape[0], n_classes)
-        return RecursiveRegularizationClassifier(tuning=by_level or scale, **{"tol": _TOL} | common)
+        usual = {"tol": _TOL} if options.loss in (None, "logistic") else {"loss": options.loss}  # which has its own
+        if options.variance is not None:
+            return RecursiveRegularizationClassifier(C=options.variance, tuning=None, **usual | common)
+        learning: Any = "cv"
+        if options.folds is not None or options.time_limit is not None:
+            search = "scale" if taxonomy is None else "steps"
+            learning = CrossValidation(options.folds or _FEW_FOLDS, search=search, time_limit=options.time_limit)
+        return RecursiveRegularizationClassifier(tuning=learning, **usual | common)
+    if model == _EMBEDDING:
+        embedding = LabelEmbedding(options.components or 100, random_state=options.seed)
+        by_level = _tuning(options, X.shape[0], n_classes)
+        tuning = by_level if taxonomy is not None else by_level.set_params(search="scale")
+        return LabelEmbeddingClassifier(embedding, tuning=tuning, **{"tol": _TOL} | common)
     if model == "top-down":
-        learning = CrossValidation(options.folds or _FEW_FOLDS, time_limit=options.time_limit)
-        return TopDownClassifier(tuning=learning, **common)
+        by_node = CrossValidation(options.folds or _FEW_FOLDS, time_limit=options.time_limit)
+        return TopDownClassifier(tuning=by_node, **common)
     kernel: Any = options.kernel or kernel_names()[0]
     if options.variance is not None:
         kernel = replace(start_kernel(kernel, X), variance=options.variance)  # type: ignore[type-var]
@@ -443,9 +497,6 @@ def _tuning(options: ModelOptions, n_rows: int, n_classes: int) -> CrossValidati
 # -- What is said about it --------------------------------------------------------------------------------------------
 
 
-_EARLY = "the search for hyperparameters stopped early to save time"
-
-
 def _notes_on_fit(classifier: Any) -> list[str]:
     """What is to be said about a fitted classifier."""
     remarks = []
@@ -461,27 +512,12 @@ def _notes_on_fit(classifier: Any) -> list[str]:
     if learned is not None and learned.best is None:
         remarks.append("there was no time to learn, so hyperparameters have their start values")
     elif learned is not None and learned.status in ("time_limit", "interrupted"):
-        remarks.append(f"{_EARLY}: a longer search may gain a little")
+        remarks.append(f"{STOPPED_EARLY}: a longer search may gain a little")
     return remarks
 
 
-def _plain(message: str) -> str:
-    """What a warning of the package means to somebody at the command line."""
-    if message.startswith("Learning hyperparameters: stopped"):
-        return f"{_EARLY}: a longer search may gain a little (--evaluations)"
-    if message.startswith("Learning hyperparameters: the start values"):
-        return "no hyperparameters could be learned, so they have their start values; do the inputs tell anything?"
-    if message.startswith("Expectation maximization stopped"):
-        return "rows at inner nodes could be told apart a little further, had there been more rounds"
-    if "max_iter" in message:
-        gap = re.search(r"certified relative gap ([\d.e+-]+)", message)
-        reached = f" (certified relative gap {gap[1]})" if gap else ""
-        return f"the fit stopped before it had the accuracy that was asked for{reached}; a larger --tol asks for less"
-    return message.replace('choose labels="own"', "choose --inner-labels own")
-
-
 def _figures(classifier: Any, n_features: int) -> dict[str, Any]:
-    taxonomy = classifier.taxonomy_
+    taxonomy, graph = classifier.taxonomy_, getattr(classifier, "graph_", None)
     learned, result = getattr(classifier, "cv_result_", None), getattr(classifier, "result_", None)
     best = None if learned is None else learned.best
     cv_log_loss = None if learned is None or best is None else float(learned.values[best])
@@ -492,6 +528,7 @@ def _figures(classifier: Any, n_features: int) -> dict[str, Any]:
         "features": n_features,
         "classes": len(classifier.classes_),
         "nodes": None if taxonomy is None else int(taxonomy.n_nodes),
+        "edges": None if graph is None else int(graph.n_edges),
         "cv_log_loss": cv_log_loss,
         "experts": None
         if table is None
@@ -518,6 +555,7 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
         *((f"  share of {name} in the answers", f"{value:.1%}") for name, value in (figures["shares"] or {}).items()),
         ("classes", figure(figures["classes"])),
         ("nodes of the tree", figure(figures["nodes"])),
+        *([] if figures["edges"] is None else [("edges of the graph", figure(figures["edges"]))]),
     ]
     for name, expert in (figures["experts"] or {}).items():
         weight = f"weight {expert['weight']:.2f}" if expert["weight"] else "not used"

@@ -11,7 +11,7 @@ from taxolearn import _core
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.couplings.graph import Graph, GraphPrecision
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.validation import check_number
+from taxolearn.validation import check_choice, check_number
 
 __all__ = ["ClassCoupling", "Independent", "Tree", "as_coupling", "make_coupling"]
 
@@ -31,10 +31,11 @@ class Tree(BaseEstimator):
     variances : float or array of shape (n_groups,), default=None
         Variances of the groups of nodes, relative to the kernel's; None means 1. ``Taxonomy.groups`` has their order:
         for "level", from below the root downwards. 0 switches a group off. Learning starts from these values.
-    root_variance : float, default=None
+    root_variance : float or "shared", default=None
         Variance of a function of the root, which all classes share, relative to the kernel's; None leaves it out. It is
-        learned like the others, as a group of its own. Under softmax it changes nothing; with ``loss="independent"`` it
-        is what all classes have in common against the rest.
+        learned like the others, as a group of its own, or with "shared" as a part of the only group, that of
+        ``tying="shared"``. Under softmax it changes nothing; with ``loss="independent"`` it is what all classes have in
+        common against the rest.
 
     Examples
     --------
@@ -43,7 +44,9 @@ class Tree(BaseEstimator):
     Tree(tying='subtree')
     """
 
-    def __init__(self, tying: Any = "level", *, variances: Any = None, root_variance: float | None = None) -> None:
+    def __init__(
+        self, tying: Any = "level", *, variances: Any = None, root_variance: float | str | None = None
+    ) -> None:
         self.tying = tying
         self.variances = variances
         self.root_variance = root_variance
@@ -231,11 +234,24 @@ def make_coupling(
     return coupling_of_tree if value.root_variance is None else _with_root(coupling_of_tree, value.root_variance)
 
 
-def _with_root(coupling: ClassCoupling, root_variance: float) -> ClassCoupling:
-    """The root has a function too, in a group of its own, the last: to the core it is a node below another root."""
+def _with_root(coupling: ClassCoupling, root_variance: float | str) -> ClassCoupling:
+    """The root has a function too, in the only group or one more, the last: to the core it is a node below another."""
     assert coupling.parents is not None
     assert coupling.variances is not None
     assert coupling.groups is not None
+    if isinstance(root_variance, str):
+        check_choice("root_variance", root_variance, ("shared",))
+        if len(coupling.by_name) > 1:
+            raise ValueError(
+                f'root_variance="shared" needs one variance for all nodes, as with tying="shared"; tying is '
+                f"{coupling.tying!r}: give a number"
+            )
+        return replace(
+            coupling,
+            parents=np.concatenate([[-1], coupling.parents + 1]),
+            variances=np.concatenate([[0.0], [next(iter(coupling.by_name.values()))], coupling.variances[1:]]),
+            groups=np.concatenate([[-1, 0], coupling.groups[1:]]),
+        )
     variance = check_number("root_variance", root_variance, least=0, strict=True)
     name = "root" if "root" not in coupling.by_name else "root of all"
     return replace(

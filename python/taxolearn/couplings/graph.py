@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from taxolearn import _core
@@ -118,6 +119,14 @@ class GraphPrecision:
     anchored: Floats
     classes: Integers
     ridge: float
+
+    def matrix(self) -> sp.csr_array:
+        """Q, of all nodes."""
+        first, second = self.edges.T
+        n = len(self.anchored)
+        joined = sp.csr_array((self.weights, (first, second)), shape=(n, n))
+        joined = joined + joined.T
+        return sp.csr_array(sp.diags_array(joined.sum(axis=1) + self.ridge * self.anchored) - joined)
 
     def to_core(self, variance: float = 1.0) -> _core.GraphCoupling:
         """The coupling with the covariance ``variance inv(Q)[classes, classes]``."""

@@ -7,6 +7,7 @@ from taxolearn.datasets.docstrings import load_docstrings
 from taxolearn.datasets.hierarchy import HierarchyData, make_hierarchy
 from taxolearn.readers import (
     ArffData,
+    FastaData,
     LabelledData,
     LshtcData,
     MulanData,
@@ -14,6 +15,7 @@ from taxolearn.readers import (
     SvmlightData,
     VwData,
     read_arff,
+    read_fasta,
     read_lshtc,
     read_mulan,
     read_npz,
@@ -25,6 +27,7 @@ from taxolearn.readers import (
 
 __all__ = [
     "ArffData",
+    "FastaData",
     "HierarchyData",
     "LabelledData",
     "LshtcData",
@@ -36,6 +39,7 @@ __all__ = [
     "load_docstrings",
     "make_hierarchy",
     "read_arff",
+    "read_fasta",
     "read_lshtc",
     "read_mulan",
     "read_npz",

@@ -17,7 +17,9 @@ from taxolearn.targets import read_targets
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_inputs
 
-__all__ = ["TaxonomyClassifier"]
+__all__ = ["NOT_LINEAR", "TaxonomyClassifier"]
+
+NOT_LINEAR = "explain needs a linear model, since it shows weights of features; the kernel of this one is not linear"
 
 _BATCH = 2**24  # elements of a block of probabilities
 
@@ -185,7 +187,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         coef = getattr(self, "coef_", None)
         if coef is None:
-            raise ValueError("explain needs a linear model, since it shows weights of features")
+            raise ValueError(NOT_LINEAR)
         X = check_inputs(self, X, reset=False)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         u = self._output(X, "predictor")

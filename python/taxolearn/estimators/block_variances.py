@@ -16,6 +16,7 @@ from taxolearn.kernels.inner_product import Linear
 from taxolearn.kernels.per_block import PerBlock
 from taxolearn.tuning.cross_validation import CrossValidation, make_folds
 from taxolearn.tuning.learn import CrossValidationObjective
+from taxolearn.tuning.sign_steps import step_by_signs
 from taxolearn.validation import check_number
 
 __all__ = [
@@ -34,10 +35,7 @@ _CLASSES = 300
 _RUN = 10  # classes that follow each other in sorted order, since these are often alike
 _FOLDS = 3  # of which one is held out if there are so many rows
 _EVALUATIONS = 12
-_FIRST_STEP, _LAST_STEP = np.log(8.0), np.log(1.5)
-_SHRINKING, _GROWTH = 0.4, 1.5  # of steps
-_LEAST_GAIN = 1e-3  # of the loss, relative, for which another step is worth its time
-_TOL = 1e-3  # of the fits
+_FIRST_STEP = float(np.log(8.0))
 
 
 def start_block_variances(X: Blocks) -> dict[str, float]:
@@ -107,35 +105,9 @@ def learn_block_variances(
         random_state=random_state,
     )
     objective = CrossValidationObjective(model, part, codes, None if weights is None else weights[rows])
-    kernel: Any = objective.parameters.table(_descend(objective, deadline)).kernel
+    found = step_by_signs(objective, first_step=_FIRST_STEP, max_evaluations=_EVALUATIONS, deadline=deadline)
+    kernel: Any = objective.parameters.table(found.theta).kernel
     return {name: float(kernel[name].variance) for name in X.names}
-
-
-def _descend(objective: CrossValidationObjective, deadline: float) -> Floats:
-    """Logarithms of variances by steps against the signs of the derivatives, each parameter with its own length.
-
-    A length shrinks when the sign of its derivative changes, and grows while it stays. The loss is flat in the
-    logarithms of variances, so that a factor of two is near enough, and derivatives of different blocks may differ by
-    orders of magnitude.
-    """
-    best = objective.evaluate(objective.theta, _TOL)
-    steps = np.full(len(best.theta), _FIRST_STEP)
-    for _ in range(_EVALUATIONS - 1):
-        if not best.converged or best.gradient is None or time.perf_counter() > deadline or steps.max() < _LAST_STEP:
-            break
-        theta = np.clip(best.theta - steps * np.sign(best.gradient), *objective.bounds.T)
-        found = objective.evaluate(theta, _TOL)
-        if found.converged and found.gradient is not None and found.value < best.value:
-            is_done = found.value > (1 - _LEAST_GAIN) * best.value
-            is_same = np.sign(found.gradient) == np.sign(best.gradient)
-            steps = np.minimum(steps * np.where(is_same, _GROWTH, _SHRINKING), _FIRST_STEP)
-            objective.accept()
-            best = found
-            if is_done:
-                break
-        else:
-            steps *= _SHRINKING
-    return best.theta
 
 
 def rows_of_some_classes(y: npt.NDArray[Any], random: np.random.RandomState) -> npt.NDArray[np.intp]:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.special import log_softmax, softmax
 from sklearn.utils import gen_batches
 
-from taxolearn.targets import Targets, label_targets, read_targets, row_weights
+from taxolearn.targets import FOR_SEVERAL, Targets, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import make_folds
 from taxolearn.validation import check_inputs, check_number, check_threads
@@ -63,7 +63,7 @@ def _certain_targets(y: Any, taxonomy: Any, model: str) -> Targets | None:
     if targets is not None and not targets.is_certain:
         raise ValueError(
             f"y has rows without just one class (a set, an inner node, nothing, probabilities), which {model} cannot "
-            "use; leave them out, or use KernelLogisticClassifier"
+            f"use; leave them out, or use KernelLogisticClassifier. {FOR_SEVERAL}"
         )
     return targets
 

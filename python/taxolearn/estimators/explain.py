@@ -117,13 +117,15 @@ def explain_labels(
     taxonomy: Taxonomy | None,
     node: Any,
     top: int,
-    feature_names: Sequence[Any] | None,
+    feature_names: Sequence[Any] | Mapping[str, Sequence[Any]] | None,
 ) -> list[list[NodeExplanation]]:
     """Explain labels that are right or wrong each by itself: the parts of features in their predictors.
 
     Arguments are as in ``explain_rows``; ``proba`` are the labels' probabilities. Without ``node``, labels more
     probable than not are explained, or the most probable one.
     """
+    if isinstance(X, Blocks):
+        feature_names = names_in_blocks(X, feature_names)
     _check_feature_names(feature_names, coef.shape[1])
     top = check_number("top", top, least=1, integer=True)
     targets = None if node is None else _targets(node, proba, classes)
@@ -140,7 +142,9 @@ def explain_labels(
         features, values = _row_of(X, row)
         explained = []
         for column in columns:
-            named, rest = _ranked(features, values * coef[column, features], top, feature_names)
+            weights = coef[[column]][:, features]
+            weights = (weights.toarray() if sp.issparse(weights) else weights)[0].astype(np.float64)
+            named, rest = _ranked(features, values * weights, top, feature_names)
             explained.append(NodeExplanation(classes[column].item(), float(p[column]), named, rest))
         out.append(explained)
     return out

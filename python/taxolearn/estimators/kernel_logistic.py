@@ -24,7 +24,7 @@ from taxolearn.fitting.warm_start import SolverPoint, transfer
 from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
 from taxolearn.kernels.base import with_params
 from taxolearn.progress import fit_progress, round_progress
-from taxolearn.targets import PartialLabels, Targets, as_labels, label_targets, read_targets, row_weights
+from taxolearn.targets import FOR_SEVERAL, PartialLabels, Targets, as_labels, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning
 from taxolearn.tuning.hyperparameters import Hyperparameters
@@ -253,7 +253,7 @@ class KernelLogisticClassifier(TaxonomyClassifier):
         if self.loss != "softmax" and (targets.allowed is not None or targets.soft is not None):
             raise ValueError(
                 f"y has rows without just one class (a set, an inner node, nothing, probabilities); loss={self.loss!r} "
-                'cannot use them: leave them out, or choose loss="softmax"'
+                f'cannot use them: leave them out, or choose loss="softmax". {FOR_SEVERAL}'
             )
         if alike := targets.exchangeable():
             warnings.warn(undecided(alike), UserWarning, stacklevel=2)
@@ -491,7 +491,7 @@ def _as_arguments(model: KernelLogisticClassifier, table: Hyperparameters) -> di
 def _variances(coupling: Any, table: Hyperparameters) -> dict[str, Any]:
     """The arguments by which a tree, or independent classes, have these variances; that of the root comes last."""
     values = np.array(list(table.variances.values()))
-    if getattr(coupling, "root_variance", None) is not None:
+    if getattr(coupling, "root_variance", None) not in (None, "shared"):
         return {"variances": values[:-1], "root_variance": float(values[-1])}
     return {"variances": values} if len(values) > 0 else {}
 

@@ -1,6 +1,7 @@
 """Smaller models: weights of features that hardly matter are left out."""
 
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,23 @@ from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
+from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
 from taxolearn.estimators.top_down import TopDownClassifier, node_weights, set_node_weights
 from taxolearn.estimators.top_down_nodes import NodeWeights
+from taxolearn.fitting.functions import LinearFunctions
+from taxolearn.fitting.node_functions import NodeFunctions
 from taxolearn.validation import check_number
 
 __all__ = ["is_linear", "prune"]
 
-_KINDS = (KernelLogisticClassifier, TopDownClassifier, NaiveBayesClassifier, CentroidClassifier, PoolClassifier)
+_KINDS = (
+    KernelLogisticClassifier,
+    RecursiveRegularizationClassifier,
+    TopDownClassifier,
+    NaiveBayesClassifier,
+    CentroidClassifier,
+    PoolClassifier,
+)
 
 
 def prune(model: Any, share: float) -> Any:
@@ -68,8 +79,11 @@ def prune(model: Any, share: float) -> Any:
         )
     check_is_fitted(model)
     if not is_linear(model):
-        raise ValueError("prune: the model is not linear, so it has no weights to leave out")
-    pruned = copy(model)
+        raise ValueError(
+            "prune: the model is not linear, so it has no weights of features to leave out, but coefficients of "
+            "training rows"
+        )
+    pruned: Any = copy(model)
     if isinstance(model, PoolClassifier):
         pruned.experts_ = {
             name: prune(expert, share) if is_linear(expert) else expert for name, expert in model.experts_.items()
@@ -79,6 +93,8 @@ def prune(model: Any, share: float) -> Any:
         set_node_weights(pruned, NodeWeights(_without_smallest(functions.weights, share), functions.intercepts))
     elif isinstance(model, NaiveBayesClassifier):
         pruned.log_ratios_ = _without_smallest(model.log_ratios_, share)
+    elif isinstance(model, RecursiveRegularizationClassifier):
+        pruned._functions = _prune_functions(model._functions, share)
     elif isinstance(model, CentroidClassifier):
         pruned.centroids_ = _without_smallest(model.centroids_, share)
     else:
@@ -93,9 +109,17 @@ def is_linear(model: Any) -> bool:
     """Whether a fitted classifier has weights of features; for a pool, whether some expert has."""
     if isinstance(model, PoolClassifier):
         return any(is_linear(expert) for expert in model.experts_.values())
-    return isinstance(model, (TopDownClassifier, NaiveBayesClassifier, CentroidClassifier)) or (
-        isinstance(model, KernelLogisticClassifier) and hasattr(model, "coef_")
-    )
+    always = (TopDownClassifier, NaiveBayesClassifier, CentroidClassifier)
+    by_kernel = (KernelLogisticClassifier, RecursiveRegularizationClassifier)
+    return isinstance(model, always) or (isinstance(model, by_kernel) and hasattr(model, "coef_"))
+
+
+def _prune_functions(functions: Any, share: float) -> LinearFunctions | NodeFunctions:
+    """Of each label against the rest; where these are sums over a tree, of what the nodes add."""
+    if isinstance(functions, NodeFunctions):
+        return replace(functions, weights=_without_smallest(functions.weights, share))
+    assert isinstance(functions, LinearFunctions)
+    return replace(functions, coef=_without_smallest(functions.coef.T, share).T)
 
 
 def _without_smallest(weights: Any, share: float) -> Any:

@@ -37,7 +37,7 @@ from taxolearn.estimators.top_down_nodes import (
 from taxolearn.estimators.top_down_tuning import LevelParameters, learn_levels
 from taxolearn.fitting.fit import FitResult
 from taxolearn.kernels.argument import start_kernel
-from taxolearn.targets import Targets, as_labels, label_targets, read_targets, row_weights
+from taxolearn.targets import FOR_SEVERAL, Targets, as_labels, label_targets, read_targets, row_weights
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning, choose_rows, make_folds
 from taxolearn.validation import check_inputs, check_number, check_threads
@@ -512,7 +512,7 @@ def _per_level(name: str, value: Any, n_levels: int) -> tuple[float, ...]:
 
 def _nodes_of(targets: Targets) -> Integers:
     """The lowest node that each row is known to be at or below; -1 for the root, of which nothing is to be learned."""
-    use = "KernelLogisticClassifier takes these"
+    use = f"KernelLogisticClassifier takes these. {FOR_SEVERAL}"
     if targets.soft is not None:
         raise ValueError(f"y has probabilities of classes, but TopDownClassifier needs one label per row; {use}")
     n_inner = 1 if targets.taxonomy is None else targets.taxonomy.n_inner

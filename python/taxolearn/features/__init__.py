@@ -2,12 +2,14 @@
 
 from taxolearn.features.block_union import BlockUnion, as_blocks
 from taxolearn.features.embeddings import SentenceEmbeddings
+from taxolearn.features.sequence_features import SequenceFeatures
 from taxolearn.features.tables import CellError, TableFeatures
 
 __all__ = [
     "BlockUnion",
     "CellError",
     "SentenceEmbeddings",
+    "SequenceFeatures",
     "TableFeatures",
     "as_blocks",
 ]

@@ -1,4 +1,4 @@
-"""Fitted classifiers, and transformers of scikit-learn that often come before them, as JSON and arrays, and back."""
+"""Fitted classifiers, and the transformers that come before them, as JSON and arrays, and back."""
 
 import json
 from collections.abc import Callable
@@ -16,14 +16,17 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, class_functions, set_class_functions
 from taxolearn.features.embeddings import SentenceEmbeddings
+from taxolearn.features.missing import ColumnMeans
 from taxolearn.features.scales import CYCLES, NumberScale
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.embeddings import pack_embeddings, unpack_embeddings
+from taxolearn.files.sequences import Substrings
 from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgrade_name, upgrade_parameters
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult
 from taxolearn.fitting.functions import ClassFunctions, Expansion, KernelFunctions, LinearFunctions, MatrixFunctions
+from taxolearn.fitting.recursive import RecursiveResult
 from taxolearn.kernels.per_block import PerBlock
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.search import Evaluation, LearningResult
@@ -34,15 +37,17 @@ __all__ = [
     "pack_classifier",
     "pack_common",
     "pack_fit",
+    "pack_functions",
     "pack_transformer",
     "unpack_classifier",
     "unpack_common",
     "unpack_fit",
+    "unpack_functions",
     "unpack_transformer",
 ]
 
-_RESULT_COLUMNS = ("value", "converged", "gap", "products", "seconds", "tolerance", "temperature")
 _NUMBER = (int, float, str, bool)
+_RESULT_COLUMNS = ("value", "converged", "gap", "products", "seconds", "tolerance", "temperature")
 
 
 # -- Classifiers ------------------------------------------------------------------------------------------------------
@@ -91,25 +96,30 @@ def unpack_common(model: Any, entry: Any, unpacker: Unpacker, version: int, *, a
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def pack_fit(model: Any, functions: ClassFunctions, packer: Packer, dtype: Any) -> dict[str, Any]:
-    """What classifiers have that the joint solver fits: hyperparameters, functions, and how both were found."""
+def pack_fit(model: Any, packer: Packer) -> dict[str, Any]:
+    """How a fit went: hyperparameters, its result, and how hyperparameters were learned."""
     return {
         "hyperparameters": packer.value(model.hyperparameters_.to_dict()),
         "fit": packer.value(asdict(model.result_)),
         "learning": None if model.cv_result_ is None else _pack_learning(model.cv_result_, packer),
-        "functions": _pack_functions(functions, packer, dtype),
     }
 
 
-def unpack_fit(model: Any, entry: Any, unpacker: Unpacker, version: int) -> ClassFunctions:
-    """Set what ``pack_fit`` stored, and return the functions."""
+def unpack_fit(model: Any, entry: Any, unpacker: Unpacker, version: int) -> None:
+    """Set what ``pack_fit`` stored."""
     model.hyperparameters_ = _unpack_hyperparameters(entry, unpacker, version)
     fit = expect(unpacker.value(entry["fit"]), dict)
     fit = upgrade_fit(fit) if version == 1 else fit
-    model.result_ = FitResult(**fit | {"ranks": tuple(fit["ranks"])})
+    is_joint = "ranks" in fit
+    model.result_ = FitResult(**fit | {"ranks": tuple(fit["ranks"])}) if is_joint else RecursiveResult(**fit)
     model.cv_result_ = None if entry["learning"] is None else _unpack_learning(entry["learning"], unpacker, version)
     model.n_iter_ = expect(model.result_.iterations, int)
-    functions = _unpack_functions(entry["functions"], unpacker, len(model.classes_))
+
+
+def unpack_functions(model: Any, entry: Any, unpacker: Unpacker, n_functions: int | None = None) -> ClassFunctions:
+    """The functions of a classifier whose other parts are there: one of each class, or so many."""
+    n_functions = len(model.classes_) if n_functions is None else n_functions
+    functions = _unpack_functions(entry["functions"], unpacker, n_functions)
     if functions.n_features != model.n_features_in_:
         raise ContentError("it has another number of features than weights")
     return functions
@@ -118,15 +128,16 @@ def unpack_fit(model: Any, entry: Any, unpacker: Unpacker, version: int) -> Clas
 def pack_classifier(model: KernelLogisticClassifier, packer: Packer, dtype: Any) -> dict[str, Any]:
     """Parameters and what was fitted; weights and coefficients in the given type."""
     expectation = None if model.em_result_ is None else packer.value(asdict(model.em_result_))
-    fitted = pack_fit(model, class_functions(model), packer, dtype)
-    return pack_common(model, packer) | fitted | {"expectation": expectation}
+    functions = {"functions": pack_functions(class_functions(model), packer, dtype)}
+    return pack_common(model, packer) | pack_fit(model, packer) | functions | {"expectation": expectation}
 
 
 def unpack_classifier(entry: Any, unpacker: Unpacker, version: int) -> KernelLogisticClassifier:
     """The classifier, ready to predict."""
     model = KernelLogisticClassifier()
     unpack_common(model, entry, unpacker, version)
-    set_class_functions(model, unpack_fit(model, entry, unpacker, version))
+    unpack_fit(model, entry, unpacker, version)
+    set_class_functions(model, unpack_functions(model, entry, unpacker))
     rounds = entry.get("expectation")  # files of before have none
     model.em_result_ = None if rounds is None else ExpectationResult(**expect(unpacker.value(rounds), dict))
     return model
@@ -219,7 +230,7 @@ def _unpack_learning(entry: Any, unpacker: Unpacker, version: int) -> LearningRe
 # -- Functions of the classes -----------------------------------------------------------------------------------------
 
 
-def _pack_functions(functions: ClassFunctions, packer: Packer, dtype: Any) -> Any:
+def pack_functions(functions: ClassFunctions, packer: Packer, dtype: Any) -> Any:
     intercept = packer.array("intercept", np.asarray(functions.intercept, dtype=np.float64))
     if isinstance(functions, LinearFunctions) and sp.issparse(functions.coef):
         weights = packer.matrix("weights", functions.coef.T.astype(dtype, copy=False))
@@ -451,12 +462,14 @@ def _are_cycles(cycles: Any) -> bool:
     return isinstance(cycles, list) and len(set(cycles)) == len(cycles) and set(cycles) <= set(CYCLES)
 
 
-_KINDS: tuple[_Scaler | _Vectorizer | _Table, ...] = (
+_KINDS: tuple[_Scaler | _Vectorizer | _Table | Substrings, ...] = (
     _Table(),
+    Substrings(),
     _Vectorizer(text.TfidfVectorizer),
     _Vectorizer(text.CountVectorizer),
     _Scaler(text.HashingVectorizer, ()),
     _Scaler(preprocessing.Normalizer, ()),
+    _Scaler(ColumnMeans, ("n_features_in_", "mean_")),
     _Scaler(preprocessing.StandardScaler, ("n_features_in_", "mean_", "scale_", "var_", "n_samples_seen_")),
     _Scaler(preprocessing.MaxAbsScaler, ("n_features_in_", "scale_", "max_abs_", "n_samples_seen_")),
     _Scaler(

@@ -16,7 +16,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.centroid import CentroidClassifier
+from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.margin import MaxMarginTreeClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
 from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
@@ -38,6 +40,8 @@ from taxolearn.files.estimators import (
     unpack_classifier,
     unpack_transformer,
 )
+from taxolearn.files.label_embeddings import describe_label_embedding, pack_label_embedding, unpack_label_embedding
+from taxolearn.files.margin import describe_margin, pack_margin, unpack_margin
 from taxolearn.files.pools import (
     describe_centroid,
     describe_naive_bayes,
@@ -220,6 +224,20 @@ def _unpack_pool(entry: Any, unpacker: Unpacker, version: int) -> Any:
     return unpack_pool(entry, unpacker, version, _unpack_model)
 
 
+def _pack_embedding(model: Any, packer: Packer, dtype: Any) -> dict[str, Any]:
+    return pack_label_embedding(model, packer, dtype, _pack_model)
+
+
+def _unpack_embedding(entry: Any, unpacker: Unpacker, version: int) -> Any:
+    return unpack_label_embedding(entry, unpacker, version, _unpack_model)
+
+
+def _describe_embedding(entry: Any, unpacker: Unpacker, version: int) -> dict[str, Any]:
+    return describe_label_embedding(
+        entry, unpacker, version, lambda part, *rest: _read_kind(part).describe(part, *rest)
+    )
+
+
 class _Kind(NamedTuple):
     """How classifiers of a class are stored; files of kernel logistic regression name no kind."""
 
@@ -236,6 +254,8 @@ _KINDS = (
     _Kind(NaiveBayesClassifier, "naive Bayes", pack_naive_bayes, unpack_naive_bayes, describe_naive_bayes),
     _Kind(CentroidClassifier, "centroid", pack_centroid, unpack_centroid, describe_centroid),
     _Kind(RecursiveRegularizationClassifier, "recursive", pack_recursive, unpack_recursive, describe_recursive),
+    _Kind(LabelEmbeddingClassifier, "label embedding", _pack_embedding, _unpack_embedding, _describe_embedding),
+    _Kind(MaxMarginTreeClassifier, "max-margin", pack_margin, unpack_margin, describe_margin),
     _Kind(PoolClassifier, "pool", _pack_pool, _unpack_pool, describe_pool),
 )
 

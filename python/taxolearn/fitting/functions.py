@@ -14,7 +14,7 @@ from taxolearn import _core
 from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.kernels.base import Kernel
 
-__all__ = ["ClassFunctions", "Expansion", "KernelFunctions", "LinearFunctions", "MatrixFunctions"]
+__all__ = ["ClassFunctions", "Expansion", "KernelFunctions", "LinearFunctions", "MatrixFunctions", "linked"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,6 +38,9 @@ class ClassFunctions(Protocol):
 
     def with_link(self, link: str, temperature: float) -> "ClassFunctions":
         """The same functions, from which probabilities come in another way."""
+
+    def shifted(self, offset: float) -> "ClassFunctions":
+        """With a number added to all predictors."""
 
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         """Predictors of checked inputs, probabilities ("probability") or their logarithms ("log_probability")."""
@@ -69,6 +72,9 @@ class LinearFunctions:
     def with_link(self, link: str, temperature: float) -> "LinearFunctions":
         return replace(self, link=link, temperature=temperature)
 
+    def shifted(self, offset: float) -> "LinearFunctions":
+        return replace(self, intercept=self.intercept + offset)
+
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         if sp.issparse(self.coef):
             rows = gen_batches(X.shape[0], max(1, _BATCH // len(self.intercept)))
@@ -86,15 +92,20 @@ class LinearFunctions:
     def _output_sparse(self, X: Any, output: str) -> Floats:
         product = X @ self.coef.T
         u = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64) + self.intercept
-        if output == "predictor":
-            return u
-        out: Floats
-        scores = (log_expit(u) if self.link == "one_of" else u) / self.temperature
-        if self.link == "logistic":
-            out = (expit if output == "probability" else log_expit)(scores)
-        else:
-            out = (softmax if output == "probability" else log_softmax)(scores, axis=1)
-        return out
+        return linked(u, output, self.link, self.temperature)
+
+
+def linked(u: Floats, output: str, link: str, temperature: float) -> Floats:
+    """The predictors themselves, or what the link makes of them: probabilities, or their logarithms."""
+    if output == "predictor":
+        return u
+    out: Floats
+    scores = (log_expit(u) if link == "one_of" else u) / temperature
+    if link == "logistic":
+        out = (expit if output == "probability" else log_expit)(scores)
+    else:
+        out = (softmax if output == "probability" else log_softmax)(scores, axis=1)
+    return out
 
 
 @dataclass(frozen=True)
@@ -161,6 +172,9 @@ class KernelFunctions:
     def with_link(self, link: str, temperature: float) -> "KernelFunctions":
         return replace(self, link=link, temperature=temperature)
 
+    def shifted(self, offset: float) -> "KernelFunctions":
+        return replace(self, intercept=self.intercept + offset)
+
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         intercept = self.intercept
         if self.kernel_of:
@@ -205,6 +219,9 @@ class MatrixFunctions:
 
     def with_link(self, link: str, temperature: float) -> "MatrixFunctions":
         return replace(self, link=link, temperature=temperature)
+
+    def shifted(self, offset: float) -> "MatrixFunctions":
+        return replace(self, intercept=self.intercept + offset)
 
     def output(self, X: Any, output: str, n_threads: int) -> Floats:
         (expansion,) = self.expansions

@@ -53,6 +53,7 @@ from taxolearn.metrics.ranking import (
     recall_at_k,
     reciprocal_rank,
 )
+from taxolearn.metrics.siblings import sibling_fraction
 
 __all__ = [
     "ErrorRejectCurve",
@@ -84,6 +85,7 @@ __all__ = [
     "reciprocal_rank",
     "reliability_curve",
     "reliability_of_answers",
+    "sibling_fraction",
     "symmetric_difference_loss",
     "taxo_loss",
     "zero_one_loss",

@@ -16,7 +16,6 @@ from taxolearn.metrics.inputs import (
     read_confidence,
     read_labels,
     read_scores,
-    read_taxonomy,
     read_truth,
     read_weights,
     rounding,
@@ -24,6 +23,7 @@ from taxolearn.metrics.inputs import (
     sums,
 )
 from taxolearn.metrics.labels import wrong_items
+from taxolearn.metrics.nodes import read_taxonomy
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice, check_number
 

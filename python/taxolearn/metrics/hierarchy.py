@@ -5,18 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from taxolearn.metrics.inputs import (
-    FloatArray,
-    IntArray,
-    NodePair,
-    SetPair,
-    average,
-    contains,
-    read_nodes,
-    read_sets,
-    read_weights,
-    sums,
-)
+from taxolearn.metrics.inputs import FloatArray, IntArray, SetPair, average, contains, read_sets, read_weights, sums
+from taxolearn.metrics.nodes import NodePair, read_nodes
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice, check_number
 

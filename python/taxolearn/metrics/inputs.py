@@ -11,27 +11,24 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from taxolearn.taxonomy.tree import Taxonomy
-
 __all__ = [
     "FloatArray",
     "IntArray",
     "LabelSets",
     "ListedSets",
-    "NodePair",
     "SetPair",
     "average",
+    "check_lengths",
     "check_same_kind",
     "class_columns",
     "contains",
+    "listed_labels",
     "read_classes",
     "read_confidence",
     "read_items",
     "read_labels",
-    "read_nodes",
     "read_scores",
     "read_sets",
-    "read_taxonomy",
     "read_truth",
     "read_weights",
     "rounding",
@@ -97,13 +94,6 @@ class SetPair(NamedTuple):
     def different(self) -> IntArray:
         """Keys of the labels that are either true or predicted but not both."""
         return np.setxor1d(self.true.keys, self.predicted.keys, assume_unique=True)
-
-
-class NodePair(NamedTuple):
-    """True and predicted node of the same items."""
-
-    true: IntArray
-    predicted: IntArray
 
 
 def contains(keys: IntArray, wanted: IntArray) -> npt.NDArray[np.bool_]:
@@ -269,10 +259,10 @@ def read_sets(y_true: Any, y_pred: Any, classes: Any = None) -> tuple[SetPair, n
 
     They are the classes or, for None, those that occur; of indicator matrices they are not known and None.
     """
-    true, predicted = (_listed(read_items(name, y)) for name, y in (("y_true", y_true), ("y_pred", y_pred)))
+    true, predicted = (listed_labels(read_items(name, y)) for name, y in (("y_true", y_true), ("y_pred", y_pred)))
     names = None if classes is None else read_classes(classes)
     if isinstance(true, ListedSets) and isinstance(predicted, ListedSets):
-        _check_lengths(true.n, predicted.n)
+        check_lengths(true.n, predicted.n)
         names = _names_of(true, predicted) if names is None else names
     pair = SetPair(sets_over("y_true", true, names), sets_over("y_pred", predicted, names))
     if (pair.true.n, pair.true.width) != (pair.predicted.n, pair.predicted.width):
@@ -283,7 +273,7 @@ def read_sets(y_true: Any, y_pred: Any, classes: Any = None) -> tuple[SetPair, n
     return pair, names
 
 
-def _listed(items: npt.NDArray[Any] | LabelSets | ListedSets) -> LabelSets | ListedSets:
+def listed_labels(items: npt.NDArray[Any] | LabelSets | ListedSets) -> LabelSets | ListedSets:
     """One label per item as a list of one."""
     return ListedSets(len(items), np.arange(len(items)), items) if isinstance(items, np.ndarray) else items
 
@@ -300,7 +290,7 @@ def sets_over(
     name: str, items: npt.NDArray[Any] | LabelSets | ListedSets, classes: npt.NDArray[Any] | None
 ) -> LabelSets:
     """Turn items into sets of columns, those of an indicator matrix or the places of the labels among the classes."""
-    items = _listed(items)
+    items = listed_labels(items)
     if isinstance(items, LabelSets):
         if classes is not None and items.width != len(classes):
             raise ValueError(f"{name} has {items.width} columns but there are {len(classes)} classes")
@@ -333,69 +323,10 @@ def check_same_kind(name: str, labels: npt.NDArray[Any], other: str, others: npt
                 )
 
 
-def _check_lengths(n_true: int, n_predicted: int) -> None:
+def check_lengths(n_true: int, n_predicted: int) -> None:
+    """Refuse truth and prediction of different numbers of items."""
     if n_true != n_predicted:
         raise ValueError(f"y_true has {n_true} items but y_pred has {n_predicted}")
-
-
-def read_taxonomy(taxonomy: Any) -> Taxonomy:
-    """Return the taxonomy, or refuse what is none."""
-    if not isinstance(taxonomy, Taxonomy):
-        raise ValueError(f"taxonomy must be a taxolearn.Taxonomy, got {type(taxonomy).__name__}")
-    return taxonomy
-
-
-def read_nodes(y_true: Any, y_pred: Any, taxonomy: Taxonomy, *, close: bool) -> NodePair | SetPair:
-    """Read truth and prediction as node numbers if both have one label per item, else as sets of nodes but the root.
-
-    A label and an indicator of classes stand for whole paths. An indicator of nodes is taken as it stands, or with
-    ``close`` gets the ancestors of its nodes.
-    """
-    read_taxonomy(taxonomy)
-    parts: list[IntArray | LabelSets | ListedSets] = []
-    for name, y in (("y_true", y_true), ("y_pred", y_pred)):
-        labels = read_items(name, y, mixed=True)
-        if isinstance(labels, LabelSets):
-            if labels.width not in (taxonomy.n_nodes, taxonomy.n_classes):
-                raise ValueError(
-                    f"{name} has {labels.width} columns, expected {taxonomy.n_nodes} (the nodes of the taxonomy) or "
-                    f"{taxonomy.n_classes} (its classes)"
-                )
-            parts.append(labels)
-        elif isinstance(labels, ListedSets):
-            none = np.empty(0, dtype=np.int64)
-            nodes = taxonomy.index(labels.labels, argument=name) if len(labels.labels) > 0 else none
-            parts.append(labels._replace(labels=np.asarray(nodes, dtype=np.int64)))
-        else:
-            parts.append(np.asarray(taxonomy.index(labels, argument=name), dtype=np.int64))
-    true, predicted = parts
-    _check_lengths(*(len(part) if isinstance(part, np.ndarray) else part.n for part in parts))
-    if isinstance(true, np.ndarray) and isinstance(predicted, np.ndarray):
-        return NodePair(true, predicted)
-    return SetPair(*(_node_sets(_listed(part), taxonomy, close=close) for part in parts))
-
-
-def _node_sets(part: LabelSets | ListedSets, taxonomy: Taxonomy, *, close: bool) -> LabelSets:
-    if isinstance(part, LabelSets):
-        n, rows, nodes = part.n, part.rows, part.columns
-        if part.width != taxonomy.n_nodes:
-            nodes = nodes + taxonomy.n_inner
-            close = True
-    else:
-        (n, rows, nodes), close = part, True
-    below = nodes > 0
-    rows, nodes = rows[below], nodes[below]
-    keys = rows * taxonomy.n_nodes + nodes
-    if not close:
-        return LabelSets(n, taxonomy.n_nodes, keys)
-    parts = [keys]
-    while len(nodes) > 0:
-        nodes = taxonomy.parents[nodes]
-        below = nodes > 0
-        rows, nodes = rows[below], nodes[below]
-        parts.append(rows * taxonomy.n_nodes + nodes)
-    keys = np.sort(np.concatenate(parts))  # paths meet, so some come twice
-    return LabelSets(n, taxonomy.n_nodes, keys[np.diff(keys, prepend=-1) > 0])
 
 
 def read_weights(sample_weight: Any, n: int) -> FloatArray:

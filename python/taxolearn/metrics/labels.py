@@ -11,15 +11,14 @@ from taxolearn.metrics.inputs import (
     FloatArray,
     IntArray,
     LabelSets,
-    NodePair,
     average,
     check_same_kind,
     read_labels,
-    read_nodes,
     read_sets,
     read_weights,
     sums,
 )
+from taxolearn.metrics.nodes import NodePair, read_nodes
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice, check_number
 

@@ -1,6 +1,7 @@
 """Readers of the file formats that others use."""
 
 from taxolearn.readers.arff import ArffData, read_arff
+from taxolearn.readers.fasta import FastaData, read_fasta
 from taxolearn.readers.labelled import LabelledData
 from taxolearn.readers.mulan import MulanData, read_mulan
 from taxolearn.readers.npz import NpzData, read_npz
@@ -11,6 +12,7 @@ from taxolearn.readers.vw import VwData, read_vw
 
 __all__ = [
     "ArffData",
+    "FastaData",
     "LabelledData",
     "LshtcData",
     "MulanData",
@@ -18,6 +20,7 @@ __all__ = [
     "SvmlightData",
     "VwData",
     "read_arff",
+    "read_fasta",
     "read_lshtc",
     "read_mulan",
     "read_npz",

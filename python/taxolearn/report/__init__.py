@@ -2,5 +2,6 @@
 
 from taxolearn.report.findings import Findings, collect_findings
 from taxolearn.report.page import render
+from taxolearn.report.set_findings import SetFindings, collect_set_findings
 
-__all__ = ["Findings", "collect_findings", "render"]
+__all__ = ["Findings", "SetFindings", "collect_findings", "collect_set_findings", "render"]

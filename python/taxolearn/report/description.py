@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from taxolearn.estimators.centroid import CentroidClassifier
+from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier, linear_expert
 from taxolearn.estimators.pooling.experts import FREQUENCIES
+from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
 from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.kernels import Linear, PerBlock, Product, Sum
 from taxolearn.kernels.leaf import Leaf
@@ -22,6 +24,7 @@ _VARIANCE = "the larger, the more closely the answers follow the training rows"
 _RELATIVE = "how much answers of nodes may differ from those of their parents"
 _INTERCEPT = "the larger, the more freely the frequencies of the classes are learned"
 _SMOOTHING = "added to every count of a feature in a class; the larger, the less rare features say"
+_OFFSET = "added to the predictors of all labels: the larger, the more probable they are"
 _OF_COSINES = "what cosines are divided by; the smaller, the more a small difference in likeness counts"
 _GROUPS = 12  # of nodes whose variances are listed
 _OF_KERNELS = {
@@ -178,16 +181,28 @@ def _kind(classifier: Any) -> str | None:
     if isinstance(classifier, CentroidClassifier):
         return "a nearest centre: it compares the row with the mean of each class"
     tree = "" if getattr(classifier, "taxonomy_", None) is None else " along the tree"
+    if isinstance(classifier, RecursiveRegularizationClassifier):
+        way = "each label against the rest" if classifier.is_multilabel_ else "each class against the rest"
+        lean = ", where the weights of a node lean on those of its parent" if tree else ""
+        kind = "logistic regression" if classifier.loss == "logistic" else "a linear model"
+        basis = _basis(classifier.hyperparameters_.kernel)
+        return f"{kind}, {way}{tree}{lean}{basis}"
+    if isinstance(classifier, LabelEmbeddingClassifier):
+        k = len(classifier.embedding_.intercept_)
+        return f"an embedding of the labels in {k} dimensions that the features predict, and a logistic model by it"
     if isinstance(classifier, TopDownClassifier):
         way = "one decision at every inner node of the tree, from the top down" if tree else "one decision"
         return f"logistic regression, {way}"
     if isinstance(classifier, KernelLogisticClassifier):
         way = "each class against the rest" if classifier.loss == "independent" else "all classes at once"
-        kernel = classifier.hyperparameters_.kernel
-        kernels = kernel.parts if isinstance(kernel, PerBlock) else () if kernel is None else (kernel,)
-        basis = "" if all(isinstance(each, Linear) for each in kernels) else ", by the likeness of rows"
-        return f"logistic regression, {way}{tree}{basis}"
+        return f"logistic regression, {way}{tree}{_basis(classifier.hyperparameters_.kernel)}"
     return None
+
+
+def _basis(kernel: Any) -> str:
+    """What answers go by, where it is not the features."""
+    kernels = kernel.parts if isinstance(kernel, PerBlock) else () if kernel is None else (kernel,)
+    return "" if all(isinstance(each, Linear) for each in kernels) else ", by the likeness of rows"
 
 
 def _settings(classifier: Any) -> list[Setting]:
@@ -214,6 +229,8 @@ def _settings(classifier: Any) -> list[Setting]:
             ),
             Setting("variance of the intercepts", f"{values.intercept_variance:.3g}", _INTERCEPT),
         ]
+    if isinstance(classifier, RecursiveRegularizationClassifier):
+        return _of_recursive(classifier)
     if isinstance(classifier, KernelLogisticClassifier):
         parameters = classifier.hyperparameters_
         return [
@@ -226,6 +243,25 @@ def _settings(classifier: Any) -> list[Setting]:
             Setting("temperature", f"{parameters.temperature:.3g}", _sureness(parameters.temperature)),
         ]
     return []
+
+
+def _of_recursive(classifier: RecursiveRegularizationClassifier) -> list[Setting]:
+    """Variances, and what makes probabilities of predictors."""
+    learned, parameters = classifier.C_, classifier.hyperparameters_
+    values = learned if isinstance(learned, dict) else {"": learned}
+    temperature = parameters.temperature
+    settings = [
+        *(
+            Setting(f"C of {group}" if group else "C", f"{value:.3g}", _VARIANCE)
+            for group, value in list(values.items())[:_GROUPS]
+        ),
+        *([] if _basis(parameters.kernel) == "" else _of_kernel(parameters.kernel)),
+        Setting("variance of the intercepts", f"{parameters.intercept_variance:.3g}", _INTERCEPT),
+        Setting("temperature", f"{temperature:.3g}", _sureness(temperature)),
+    ]
+    if classifier.is_multilabel_:
+        settings.append(Setting("offset", f"{classifier.offset_:.3g}", _OFFSET))
+    return settings
 
 
 def _of_kernel(kernel: Any) -> list[Setting]:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taxolearn.estimators.explain import NodeExplanation
-from taxolearn.report.description import Description, cross_validated_log_loss, describe, explained_by
+from taxolearn.report.description import cross_validated_log_loss, describe, explained_by
+from taxolearn.report.page_data import (
+    DOCUMENTS,
+    MISTAKES,
+    PageData,
+    documents_note,
+    flat_tree,
+    learned_variances,
+    reason_of,
+    rounded,
+    shortened,
+)
 from taxolearn.report.scores import TOP, RunningScores, ScoredRows, error_reject_curve, reliability_curve
 from taxolearn.taxonomy.tree import Taxonomy
 
 __all__ = ["Findings", "Rows", "collect_findings"]
 
 _CURVE_POINTS = 200
-_MISTAKES = 100
-_DOCUMENTS = 2000
-_SHOWN_TEXT = 300
-_WORDS = 8
-_VARIANCES = 200
 UNKNOWN = "rows of unknown classes"
 
 
@@ -52,45 +58,16 @@ class Rows:
     explain: Callable[[list[int], list[Any]], list[list[NodeExplanation]]] | None
 
 
-@dataclass
-class Findings:
+@dataclass(kw_only=True)
+class Findings(PageData):
     """Everything on the page; the fields are those of its JSON.
 
-    ``notes`` stand below the entries of the summary of the same names, ``estimate`` says in words how sure the scores
-    are and what they are to be compared with, and ``rows`` counts all rows, also those of unknown classes. ``pairs``
-    are the nodes of truth and answer with the number of rows, the most frequent first. ``documents`` are ids, texts,
-    nodes of truth and answer, and probabilities of the answers. ``warnings`` stand above everything else.
+    ``rows`` counts all rows, also those of unknown classes. ``pairs`` are the nodes of truth and answer with the number
+    of rows, the most frequent first. ``documents`` are ids, texts, nodes of truth and answer, and probabilities of the
+    answers.
     """
 
-    title: str
-    summary: list[tuple[str, str]]
-    notes: dict[str, list[tuple[str, str]]]
-    estimate: list[tuple[str, str]]
-    rows: int
-    nodes: dict[str, list[Any]]
-    pairs: list[list[int]]
     curve: dict[str, list[float]]
-    reliability: dict[str, list[float]]
-    variances: list[tuple[str, float]]
-    model: Description
-    id_name: str
-    mistakes: list[dict[str, Any]] = field(default_factory=list)
-    documents: list[list[Any]] = field(default_factory=list)
-    documents_note: str = ""
-    mistakes_note: str = ""
-    warnings: list[str] = field(default_factory=list)
-    is_tree: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def lines(self) -> list[tuple[str, str]]:
-        """The summary with its notes, one line each."""
-        return [
-            line
-            for name, value in self.summary
-            for line in [(name, value), *((f"{name}, {what}", note) for what, note in self.notes.get(name, []))]
-        ]
 
 
 def collect_findings(
@@ -134,7 +111,7 @@ class _Collected:
         self._classifier = classifier
         self._classes = classifier.classes_
         tree = classifier.taxonomy_
-        self._tree: Taxonomy = _flat_tree(self._classes) if tree is None else tree
+        self._tree: Taxonomy = flat_tree(self._classes) if tree is None else tree
         self._is_tree = tree is not None
         # The node of every class.
         self._nodes_of = np.arange(1, len(self._classes) + 1) if tree is None else tree.index(self._classes)
@@ -160,9 +137,9 @@ class _Collected:
         """Keep the first rows, and the first of those with wrong answers."""
         is_wrong = ~scored.correct[known]
         wrong = self._wrong + is_wrong.cumsum()
-        kept = (self.count + np.arange(len(known)) < _DOCUMENTS) | (is_wrong & (wrong <= _DOCUMENTS))
+        kept = (self.count + np.arange(len(known)) < DOCUMENTS) | (is_wrong & (wrong <= DOCUMENTS))
         for row in known[kept].tolist():
-            text, confidence = _shortened(rows.texts[row]), _rounded(scored.confidence[row])
+            text, confidence = shortened(rows.texts[row]), rounded(scored.confidence[row])
             self._documents.append([rows.ids[row], text, int(truth[row]), int(answer[row]), confidence])
         self._wrong += int(is_wrong.sum())
 
@@ -170,22 +147,22 @@ class _Collected:
         """Keep the most confident mistakes."""
         confidence = scored.confidence
         wrong = known[~scored.correct[known]]
-        wrong = wrong[np.argsort(-confidence[wrong], kind="stable")][:_MISTAKES]
-        if len(self._mistakes) >= _MISTAKES:
+        wrong = wrong[np.argsort(-confidence[wrong], kind="stable")][:MISTAKES]
+        if len(self._mistakes) >= MISTAKES:
             wrong = wrong[confidence[wrong] > self._mistakes[-1][0]]
         reasons = self._reasons(rows, wrong, truth[wrong], answer[wrong])
         for row, reason in zip(wrong.tolist(), reasons, strict=True):
             entry = {
                 "id": rows.ids[row],
-                "text": _shortened(rows.texts[row]),
+                "text": shortened(rows.texts[row]),
                 "truth": int(truth[row]),
                 "answer": int(answer[row]),
-                "confidence": _rounded(confidence[row]),
-                "true": _rounded(np.exp(-scored.loss[row])),
+                "confidence": rounded(confidence[row]),
+                "true": rounded(np.exp(-scored.loss[row])),
                 "reasons": reason,
             }
             self._mistakes.append((float(confidence[row]), entry))
-        self._mistakes = sorted(self._mistakes, key=lambda each: -each[0])[:_MISTAKES]
+        self._mistakes = sorted(self._mistakes, key=lambda each: -each[0])[:MISTAKES]
 
     def _reasons(self, rows: Rows, numbers: Any, truth: Any, answer: Any) -> list[list[dict[str, Any]]]:
         """Find the features that speak for answer and truth, at the nodes where their paths part."""
@@ -201,7 +178,7 @@ class _Collected:
                 shared < min(len(for_answer), len(for_truth)) - 1 and for_answer[shared].node == for_truth[shared].node
             ):
                 shared += 1
-            out.append([_reason(for_answer[shared]), _reason(for_truth[shared])])
+            out.append([reason_of(for_answer[shared]), reason_of(for_truth[shared])])
         return out
 
     def _name(self, node: int) -> Any:
@@ -211,8 +188,6 @@ class _Collected:
     # -- Putting it together ------------------------------------------------------------------------------------------
 
     def findings(self, title: str, facts: list[tuple[str, str]], id_name: str, training_rows: int | None) -> Findings:
-        was_learned = getattr(self._classifier, "cv_result_", None) is not None
-        variances = self._classifier.hyperparameters_.variances if was_learned else {}
         rows, scores = self._scores.rows(), self._scores.summary()
         promised = cross_validated_log_loss(self._classifier)
         return Findings(
@@ -225,12 +200,12 @@ class _Collected:
             pairs=[[*pair, count] for pair, count in self._pairs.most_common()],
             curve=_curve(rows),
             reliability=_reliability(rows),
-            variances=[(str(name), float(value)) for name, value in list(variances.items())[:_VARIANCES]],
+            variances=learned_variances(self._classifier),
             model=describe(self._classifier),
             id_name=id_name,
             mistakes=[entry for _, entry in self._mistakes],
             documents=self._documents,
-            documents_note=self._documents_note(),
+            documents_note=documents_note(len(self._documents), self.count, self._wrong, DOCUMENTS),
             mistakes_note=explained_by(self._classifier)[1],
             is_tree=self._is_tree,
         )
@@ -254,15 +229,6 @@ class _Collected:
             out.append((UNKNOWN, f"{scores['rows_of_unknown_classes']:,}"))
         return out
 
-    def _documents_note(self) -> str:
-        """Say which rows are kept, if not all are."""
-        if len(self._documents) == self.count:
-            return ""
-        which = (
-            "all wrong ones" if self._wrong <= _DOCUMENTS else f"the first {_DOCUMENTS:,} of {self._wrong:,} wrong ones"
-        )
-        return f"The first {_DOCUMENTS:,} of {self.count:,} rows, and {which}."
-
     def _nodes(self) -> dict[str, list[Any]]:
         """Support, recall and precision of every node."""
         tree = self._tree
@@ -280,8 +246,8 @@ class _Collected:
             "parents": tree.parents.tolist(),
             "support": support.astype(int).tolist(),
             "answered": answered.astype(int).tolist(),
-            "recall": [None if np.isnan(value) else _rounded(value) for value in recall],
-            "precision": [None if np.isnan(value) else _rounded(value) for value in precision],
+            "recall": [None if np.isnan(value) else rounded(value) for value in recall],
+            "precision": [None if np.isnan(value) else rounded(value) for value in precision],
         }
 
 
@@ -360,15 +326,6 @@ def _compared_with_training(scores: dict[str, Any], promised: float, training_ro
     )
 
 
-def _flat_tree(classes: NDArray[Any]) -> Taxonomy:
-    """A tree in which all classes are children of the root."""
-    names = [str(label) for label in classes.tolist()]
-    root = "all"
-    while root in names:
-        root = f"({root})"
-    return Taxonomy(np.array([-1, *([0] * len(names))]), [root, *names])
-
-
 def _ancestors(tree: Taxonomy, node: int) -> NDArray[np.intp]:
     """The node and all above it."""
     out = [node]
@@ -383,7 +340,7 @@ def _curve(rows: ScoredRows) -> dict[str, list[float]]:
     wanted = np.linspace(0, 1, _CURVE_POINTS, endpoint=False)
     places = np.unique(np.searchsorted(curve.rejected, wanted, side="right") - 1)
     return {
-        name: [_rounded(value) for value in getattr(curve, name)[places]] for name in ("rejected", "error", "threshold")
+        name: [rounded(value) for value in getattr(curve, name)[places]] for name in ("rejected", "error", "threshold")
     }
 
 
@@ -391,21 +348,7 @@ def _reliability(rows: ScoredRows) -> dict[str, list[float]]:
     """Accuracy against confidence."""
     curve = reliability_curve(rows)
     return {
-        "confidence": [_rounded(value) for value in curve.confidence],
-        "frequency": [_rounded(value) for value in curve.frequency],
+        "confidence": [rounded(value) for value in curve.confidence],
+        "frequency": [rounded(value) for value in curve.frequency],
         "rows": [int(weight) for weight in curve.weight],
     }
-
-
-def _reason(explanation: NodeExplanation) -> dict[str, Any]:
-    words = [[str(name), _rounded(part)] for name, part in explanation.contributions[:_WORDS]]
-    return {"node": str(explanation.node), "words": words}
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 1] + "…"
-
-
-def _rounded(value: Any) -> float:
-    return float(f"{float(value):.4g}")

@@ -18,6 +18,7 @@ __all__ = [
     "ScoredRows",
     "error_reject_curve",
     "mean_interval",
+    "ratio_interval",
     "reliability_curve",
     "share_interval",
 ]
@@ -199,3 +200,17 @@ def mean_interval(values: NDArray[np.float64]) -> tuple[float, float] | None:
         return None
     mean, width = float(values.mean()), _DEVIATIONS * float(values.std(ddof=1)) / np.sqrt(len(values))
     return max(mean - width, 0.0), float(mean + width)
+
+
+def ratio_interval(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> tuple[float, float] | None:
+    """Normal interval of 95 % for a sum over rows divided by another, between 0 and 1; None if it cannot be told.
+
+    By linearization (the delta method): to first order the ratio moves with the mean of ``parts - ratio * wholes``.
+    """
+    total = float(wholes.sum())
+    if len(parts) < 2 or total == 0:
+        return None
+    ratio = float(parts.sum()) / total
+    residuals = parts - ratio * wholes
+    width = _DEVIATIONS * float(np.sqrt((residuals**2).sum() * len(parts) / (len(parts) - 1))) / total
+    return max(ratio - width, 0.0), min(ratio + width, 1.0)

@@ -10,17 +10,20 @@ from taxolearn.targets.label_sets import (
     set_targets,
 )
 from taxolearn.targets.one_label import (
+    FOR_SEVERAL,
     AllowedSets,
     PartialLabels,
     Targets,
     as_labels,
     check_labels,
+    class_weights,
     label_targets,
     read_targets,
     row_weights,
 )
 
 __all__ = [
+    "FOR_SEVERAL",
     "AllowedSets",
     "LabelForm",
     "LabelSets",
@@ -28,6 +31,7 @@ __all__ = [
     "Targets",
     "as_labels",
     "check_labels",
+    "class_weights",
     "closed_sets",
     "is_label_sets",
     "label_targets",

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from taxolearn.targets.one_label import Targets
+from taxolearn.taxonomy.graph import ClassGraph
 from taxolearn.taxonomy.nodes import shown
 from taxolearn.taxonomy.tree import Taxonomy
 
@@ -151,7 +152,11 @@ def is_label_sets(y: Any) -> bool:
 
 
 def read_label_sets(
-    y: Any, taxonomy: Taxonomy | None, classes: npt.NDArray[Any] | None = None, *, columns: Integers | None = None
+    y: Any,
+    taxonomy: Taxonomy | ClassGraph | None,
+    classes: npt.NDArray[Any] | None = None,
+    *,
+    columns: Integers | None = None,
 ) -> tuple[LabelSets, npt.NDArray[Any], LabelForm]:
     """Labels of the rows, closed upwards; all labels in sorted order; and how they were written.
 
@@ -162,8 +167,9 @@ def read_label_sets(
         an indicator are named by a data frame; else they are the labels 0, 1, 2 and so on, or under a taxonomy its
         leaves or all its nodes but the root, sorted. Lists of the same length, at least two, that hold 0 and 1 only are
         the rows of an indicator.
-    taxonomy : Taxonomy or None
-        Of the labels, which may be any of its nodes but the root.
+    taxonomy : Taxonomy, ClassGraph or None
+        Of the labels, which may be any of its nodes, but for the root of a taxonomy. In a directed graph they imply
+        those above them.
     classes : array, optional
         The labels of a fitted model, in sorted order, where y is to be compared with its answers.
     columns : array of int, optional
@@ -174,12 +180,12 @@ def read_label_sets(
     sets : LabelSets
         Places in the classes.
     classes : ndarray
-        Under a taxonomy all its nodes but the root.
+        Under a taxonomy all its nodes but the root, in a directed graph all; in an undirected one those that y has.
     form : LabelForm
         How y is written.
     """
     known = classes
-    if taxonomy is not None and known is None:
+    if taxonomy is not None and known is None and not _is_undirected(taxonomy):
         known = np.sort(_node_names(taxonomy))
     if _is_indicator(y):
         matrix, names, kind, library = _read_indicator(y)
@@ -202,8 +208,7 @@ def read_label_sets(
         indices = np.array([place_of[label] for label in labels], dtype=np.int64)
         shape = (len(indptr) - 1, len(distinct))
         matrix = sp.csr_array((np.ones(len(indices), dtype=np.int8), indices, indptr), shape=shape)
-        leaves = np.arange(len(known)) if taxonomy is None else np.searchsorted(known, np.sort(taxonomy.classes))
-        listed = np.union1d(leaves, places)
+        listed = np.union1d(_lowest(taxonomy, known), places)
     if matrix.nnz == 0 and classes is None:
         raise ValueError(
             f"y says nothing: none of its {matrix.shape[0]} rows has a label; at least one label of one row is needed"
@@ -220,8 +225,14 @@ def read_label_sets(
     return LabelSets.of(closed), known, form
 
 
-def nodes_above(taxonomy: Taxonomy, classes: npt.NDArray[Any]) -> sp.csr_array:
-    """Entry (i, j) is 1 where label j is label i or a node above it, the root left out."""
+def nodes_above(taxonomy: Taxonomy | ClassGraph, classes: npt.NDArray[Any]) -> sp.csr_array:
+    """Entry (i, j) is 1 where label j is label i or a node above it, the root of a taxonomy left out."""
+    if isinstance(taxonomy, ClassGraph):
+        if not taxonomy.directed:
+            return sp.eye_array(len(classes), dtype=np.int8, format="csr")
+        nodes = np.atleast_1d(taxonomy.index(classes.tolist()))
+        above = taxonomy.closed_upwards(sp.eye_array(taxonomy.n_nodes, format="csr"))
+        return sp.csr_array(sp.csc_array(above[nodes])[:, nodes], dtype=np.int8)
     nodes = np.atleast_1d(taxonomy.index(classes.tolist()))
     place = np.full(taxonomy.n_nodes, -1, dtype=np.int64)
     place[nodes] = np.arange(len(nodes))
@@ -245,9 +256,9 @@ def closed_sets(matrix: Any, above: Any) -> sp.csr_array:
     return closed
 
 
-def set_targets(sets: LabelSets, classes: npt.NDArray[Any], taxonomy: Taxonomy | None) -> Targets:
+def set_targets(sets: LabelSets, classes: npt.NDArray[Any], taxonomy: Taxonomy | ClassGraph | None) -> Targets:
     """Targets of a fit in which every label is a class: under a tree, inner nodes get leaves of their own."""
-    if taxonomy is None:
+    if not isinstance(taxonomy, Taxonomy):
         return Targets(classes, None, np.arange(len(classes)), sets.rarest(), sets=sets)
     with_leaves = taxonomy.with_classes(classes.tolist(), argument="y")
     order = np.argsort(with_leaves.classes, kind="stable")
@@ -334,7 +345,7 @@ def _not_a_bit(row: int, column: int, value: Any) -> ValueError:
 
 
 def _column_names(
-    width: int, taxonomy: Taxonomy | None, classes: npt.NDArray[Any] | None, columns: Integers | None
+    width: int, taxonomy: Taxonomy | ClassGraph | None, classes: npt.NDArray[Any] | None, columns: Integers | None
 ) -> list[Any]:
     """What columns without names stand for."""
     if classes is not None and columns is not None and len(columns) == width:
@@ -343,10 +354,18 @@ def _column_names(
         if classes is not None and len(classes) != width:
             raise ValueError(f"y has {width} columns, expected {len(classes)}: one for each label of the model")
         return list(range(width)) if classes is None else list(classes.tolist())
+    nodes = np.sort(_node_names(taxonomy))
+    if isinstance(taxonomy, ClassGraph):
+        if width == len(nodes):
+            return list(nodes.tolist())
+        raise ValueError(
+            f"y has {width} columns, expected {len(nodes)}, one for each node of the graph, sorted by name; the "
+            "columns of a data frame may be any of these"
+        )
     if width == taxonomy.n_classes:
         return list(np.sort(taxonomy.classes).tolist())
-    if width == taxonomy.n_nodes - 1:
-        return list(np.sort(_node_names(taxonomy)).tolist())
+    if width == len(nodes):
+        return list(nodes.tolist())
     raise ValueError(
         f"y has {width} columns, expected {taxonomy.n_classes}, one for each leaf of the taxonomy, or "
         f"{taxonomy.n_nodes - 1}, one for each node but the root, both sorted by name; the columns of a data frame may "
@@ -402,8 +421,21 @@ def _label(label: Any, row: int, entry: Any) -> Any:
 # -- Names ------------------------------------------------------------------------------------------------------------
 
 
-def _node_names(taxonomy: Taxonomy) -> npt.NDArray[Any]:
-    return _as_array(taxonomy.names[1:].tolist())
+def _node_names(taxonomy: Taxonomy | ClassGraph) -> npt.NDArray[Any]:
+    """Of the nodes that may be labels."""
+    return _as_array(taxonomy.names[0 if isinstance(taxonomy, ClassGraph) else 1 :].tolist())
+
+
+def _is_undirected(taxonomy: Taxonomy | ClassGraph) -> bool:
+    return isinstance(taxonomy, ClassGraph) and not taxonomy.directed
+
+
+def _lowest(taxonomy: Taxonomy | ClassGraph | None, known: npt.NDArray[Any]) -> Integers:
+    """Labels that imply no others, as places in the known ones."""
+    if taxonomy is None or _is_undirected(taxonomy):
+        return np.arange(len(known))
+    leaves = taxonomy.leaves if isinstance(taxonomy, ClassGraph) else taxonomy.classes.tolist()
+    return np.searchsorted(known, np.sort(_as_array(leaves)))
 
 
 def _as_array(names: list[Any]) -> npt.NDArray[Any]:
@@ -420,11 +452,11 @@ def _as_array(names: list[Any]) -> npt.NDArray[Any]:
     return np.array(names, dtype=str if strings else np.int64)
 
 
-def _find(names: list[Any], known: npt.NDArray[Any], taxonomy: Taxonomy | None, argument: str) -> Integers:
+def _find(names: list[Any], known: npt.NDArray[Any], taxonomy: Taxonomy | ClassGraph | None, argument: str) -> Integers:
     """Places of the names among the known ones."""
     if taxonomy is not None:
         numbers = np.atleast_1d(taxonomy.index(names, argument=argument))
-        if (numbers == 0).any():
+        if isinstance(taxonomy, Taxonomy) and (numbers == 0).any():
             raise ValueError(
                 f"{argument}: {taxonomy.names[0]!r} is the root of the taxonomy, which every row belongs to"
             )

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from taxolearn.targets.label_sets import LabelSets
 
 __all__ = [
+    "FOR_SEVERAL",
     "AllowedSets",
     "PartialLabels",
     "Targets",
     "as_labels",
     "check_labels",
+    "class_weights",
     "label_targets",
     "read_targets",
     "row_weights",
@@ -39,7 +41,7 @@ _SETS = (set, frozenset, list, tuple, np.ndarray)  # the last is what tables mak
 _UNLABELLED = "None, NaN or pandas.NA stands for an unlabelled row"
 _BATCH = 2**22  # allowed classes whose probabilities are looked at together
 _SUM_TOLERANCE = 1e-6  # on the sums of probabilities
-_SEVERAL = "RecursiveRegularizationClassifier is for rows that have any number of labels"
+FOR_SEVERAL = "RecursiveRegularizationClassifier is for rows that have any number of labels"
 
 
 class PartialLabels(BaseEstimator):
@@ -236,7 +238,7 @@ def read_targets(y: Any, taxonomy: Taxonomy | None, inner: str) -> Targets | Non
     if hasattr(y, "tocsr"):
         raise TypeError(
             f"y is a sparse matrix of shape {tuple(y.shape)}, expected labels, or a dense array of probabilities. "
-            f"{_SEVERAL}"
+            f"{FOR_SEVERAL}"
         )
     if shape is not None and len(shape) == 2 and shape[1] > 1:
         return _read_probabilities(y, taxonomy)
@@ -374,7 +376,7 @@ def _warn_of_ancestors(members: list[tuple[Any, ...]], node_of: Mapping[Any, int
     if row_of_pair >= 0:
         warnings.warn(
             f"y: every row names all nodes above its labels, such as row {row_of_pair}, {members[row_of_pair]}. A list "
-            f"means here that one of its labels is right, nobody knows which. {_SEVERAL}",
+            f"means here that one of its labels is right, nobody knows which. {FOR_SEVERAL}",
             UserWarning,
             stacklevel=4,
         )
@@ -387,7 +389,7 @@ def _members(entry: Any, row: int) -> tuple[Any, ...]:
     if not isinstance(entry, _SETS):
         return (_plain(entry, row),)
     if len(entry) == 0:
-        raise ValueError(f"y: row {row} is an empty set, which allows no class; {_UNLABELLED}. {_SEVERAL}")
+        raise ValueError(f"y: row {row} is an empty set, which allows no class; {_UNLABELLED}. {FOR_SEVERAL}")
     if any(map(_is_missing, entry)):
         raise ValueError(f"y: row {row} is {entry!r}, a set with a missing member; {_UNLABELLED}, instead of the set")
     return tuple(dict.fromkeys(_plain(member, row, entry) for member in entry))
@@ -500,7 +502,7 @@ def _check_probabilities(values: Floats) -> None:
         if ((values == 0) | (values == 1)).all():
             raise ValueError(
                 f"y has shape {values.shape} and holds 0 and 1 only, but {sums[row]:g} ones in row {row}: this looks "
-                f"like several labels per row, of which a classifier of one class cannot learn. {_SEVERAL}"
+                f"like several labels per row, of which a classifier of one class cannot learn. {FOR_SEVERAL}"
             )
         raise ValueError(f"{what}, but row {row} sums to {sums[row]:.6g}, expected 1; divide each row by its sum")
     off = np.flatnonzero(sums != 1.0)
@@ -524,16 +526,16 @@ def row_weights(
     weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
     weights[targets.unlabelled] = 0.0
     if class_weight is not None and targets.sets is not None:
-        weights *= targets.sets.row_means(_class_weights(targets, class_weight, targets.sets.counts()))
+        weights *= targets.sets.row_means(class_weights(targets, class_weight, targets.sets.counts()))
     elif class_weight is not None:
         first = targets.first()
         if first.ndim == 1:
             counts = np.bincount(targets.labels[targets.labelled], minlength=targets.n_classes).astype(np.float64)
-            weights *= _class_weights(targets, class_weight, counts)[first]
+            weights *= class_weights(targets, class_weight, counts)[first]
         else:
             is_known = np.ones(len(weights))
             is_known[targets.unlabelled] = 0.0
-            weights *= first @ _class_weights(targets, class_weight, is_known @ first)
+            weights *= first @ class_weights(targets, class_weight, is_known @ first)
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight times class_weight is not finite")
     if not (weights > 0).any():
@@ -541,7 +543,7 @@ def row_weights(
     return np.ascontiguousarray(weights)
 
 
-def _class_weights(targets: Targets, class_weight: Any, counts: Floats) -> Floats:
+def class_weights(targets: Targets, class_weight: Any, counts: Floats) -> Floats:
     """Weights of the classes in the order of the core."""
     names = targets.in_core_order.tolist()
     if isinstance(class_weight, Mapping):

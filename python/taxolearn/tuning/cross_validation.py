@@ -52,10 +52,11 @@ class CrossValidation(BaseEstimator):
         Standard deviation of a Gaussian prior on the logarithms of the hyperparameters, about the values that learning
         starts from; the temperature has one of 1, about 1. What the data say little about stays where it is, and a few
         dozen rows outweigh it. None for no prior on the others.
-    search : {"gradient", "scale"}, default="gradient"
+    search : {"gradient", "scale", "steps"}, default="gradient"
         "gradient" learns all hyperparameters, by gradient descent. "scale" takes less time, and is often nearly as
         good: it tries a few values of one factor of all variances, each with its temperature; length scales and the
-        variance of intercepts stay as they are.
+        variance of intercepts stay as they are. "steps" goes on from there with a few steps of all hyperparameters at
+        once, each against the sign of its derivative: for many variances where evaluations are dear.
     max_evaluations : int, default=100
         Largest number of evaluations of the criterion. They may also be ended by Ctrl-C: the model is then fitted with
         the best hyperparameters so far.
@@ -95,11 +96,11 @@ class CrossValidation(BaseEstimator):
         for name in ("learn_intercept_variance", "learn_temperature"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        check_choice("search", self.search, ("gradient", "scale"))
-        if self.search == "scale" and self.checkpoint is not None:
+        check_choice("search", self.search, ("gradient", "scale", "steps"))
+        if self.search != "gradient" and self.checkpoint is not None:
             raise ValueError(
-                f'checkpoint is {self.checkpoint!r}, but search="scale" is too short for one; leave it out, or use '
-                'search="gradient"'
+                f'checkpoint is {self.checkpoint!r}, but search="{self.search}" is too short for one; leave it out, or '
+                'use search="gradient"'
             )
         check_number("max_evaluations", self.max_evaluations, least=1, integer=True)
         if self.time_limit is not None:

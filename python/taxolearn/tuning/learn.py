@@ -21,15 +21,15 @@ from taxolearn.couplings.coupling import make_coupling
 from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.fitting.fit import as_solver, kernel_values, make_likelihood
 from taxolearn.kernels.argument import assign_kernels, reads_kernel_values, start_kernels
-from taxolearn.progress import LearningCallback, learning_progress
+from taxolearn.progress import learning_progress
 from taxolearn.targets import LabelSets, Targets
 from taxolearn.tuning.checkpoint import fingerprint
 from taxolearn.tuning.cross_validation import CrossValidation, as_tuning, read_data
 from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.initial_loadings import confusion_loadings
 from taxolearn.tuning.parameter_vector import ModelAtTheta, ParameterVector, PriorGradient, make_parameters
-from taxolearn.tuning.scale import search_scale
 from taxolearn.tuning.search import Evaluation, LearningResult, learn
+from taxolearn.tuning.steps import learn_in_steps
 from taxolearn.validation import check_choice, check_number, check_threads
 
 __all__ = ["CrossValidationObjective", "Learned", "ModelIdentity", "labelled_rows", "learn_hyperparameters"]
@@ -465,11 +465,11 @@ def learn_hyperparameters(
         known = dict(zip(earlier[1].names, earlier[1].theta.tolist(), strict=True))
         kept = [k for k, name in enumerate(objective.names) if objective.is_log[k] and name in known]
         start[kept] = [known[objective.names[k]] for k in kept]
-    is_scale = tuning.search == "scale"
-    most = min(tuning.max_evaluations, _USUAL_STEPS) if is_scale else tuning.max_evaluations
+    is_short = tuning.search != "gradient"
+    most = min(tuning.max_evaluations, _USUAL_STEPS) if is_short else tuning.max_evaluations
     with learning_progress(verbose, _TOLERANCE, most, tuning.time_limit) as progress:
-        if is_scale:
-            result = _learn_scale(objective, start, tuning, progress)
+        if is_short:
+            result = learn_in_steps(objective, start, tuning, progress)
         else:
             result = learn(
                 objective,
@@ -494,22 +494,6 @@ def _held_out_rows(objective: CrossValidationObjective, theta: Floats) -> tuple[
     _, predictors = objective.evaluate_held_out(theta, _HELD_OUT_TOLERANCE)
     rows = np.flatnonzero(objective.partitions[0] >= 0)
     return predictors[rows], rows if objective.rows is None else objective.rows[rows]
-
-
-def _learn_scale(
-    objective: CrossValidationObjective, start: Floats, tuning: CrossValidation, progress: LearningCallback | None
-) -> LearningResult:
-    begin = time.perf_counter()
-
-    def report(number: int, value: float, best: float) -> None:
-        if progress is not None:
-            progress(number, value, best, np.nan, time.perf_counter() - begin)
-
-    deadline = np.inf if tuning.time_limit is None else begin + tuning.time_limit
-    found = search_scale(
-        objective, start=start, max_evaluations=tuning.max_evaluations, deadline=deadline, report=report
-    )
-    return found.as_learning(objective)
 
 
 def labelled_rows(X: Any, targets: Targets, sample_weight: Any, folds: Any, is_pairwise: bool) -> tuple[Any, Any, Any]:

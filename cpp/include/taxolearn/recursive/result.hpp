@@ -16,8 +16,9 @@ struct RecursiveResult {
   double gap = 0.0;           ///< certified in double precision: P - min P <= gap
   double relative_gap = 0.0;  ///< gap / objective
   double seconds = 0.0;
-  std::vector<SparseColumn> weights;  ///< w_n - w_parent(n) per node, by feature; feature d is the bias
-  std::vector<SparseColumn> duals;    ///< alpha_il per class, by row
+  std::vector<SparseColumn>
+      weights;  ///< w_n - w_parent(n) per node, by feature; feature d is the bias. Graph: w per class
+  std::vector<SparseColumn> duals;  ///< alpha_il per class, by row
 };
 
 }  // namespace taxolearn

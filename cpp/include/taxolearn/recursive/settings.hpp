@@ -6,8 +6,8 @@
 namespace taxolearn {
 
 enum class RecursiveMethod {
-  joint,        ///< block-coordinate ascent of the dual of the whole problem
-  alternating,  ///< the paper's: leaves given their parents, then inner nodes given their neighbours
+  joint,        ///< coordinate ascent of the dual of the whole problem
+  alternating,  ///< the paper's: nodes of one colour given their neighbours, odd and even levels of a tree
 };
 
 struct RecursiveSettings {

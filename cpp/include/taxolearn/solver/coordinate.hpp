@@ -1,12 +1,12 @@
 // Dual coordinate descent for hinge losses, on several binary problems at once.
 //
-// Problem l is one class against the rest. With y_il = +-1, costs C_il and weights w_l = o_l + sum_m G_lm a_m, where
-// a_m = sum_i alpha_im y_im x_i, it looks for the dual variables that maximize
+// Problem l is one class against the rest. With y_il = +-1, costs C_il and weights w_l = o_l + v_l a_l, where
+// a_l = sum_i alpha_il y_il x_i, it looks for the dual variables that maximize
 //
-//   sum_il alpha_il (1 - y_il o_l . x_i) - 1/2 sum_lm G_lm a_l . a_m [- sum_il alpha_il^2 / (4 C_il)],   0 <= alpha_il [<= C_il],
+//   sum_i alpha_il (1 - y_il o_l . x_i) - 1/2 v_l |a_l|^2 [- sum_i alpha_il^2 / (4 C_il)],   0 <= alpha_il [<= C_il],
 //
-// with the terms in brackets for the squared hinge max(0, 1 - y u)^2 and the hinge max(0, 1 - y u). Offsets o_l and the
-// covariance G of the problems are given (the identity and zero: problems apart, as Hsieh et al. 2008 have them).
+// with the terms in brackets for the squared hinge max(0, 1 - y u)^2 and the hinge max(0, 1 - y u). Offsets o_l and
+// variances v_l are given (zero and one: as Hsieh et al. 2008 have it).
 //
 // The problems lie side by side, "in lanes": weights are d x lanes and dual variables n x lanes, row-major. So one visit
 // of a row reads its features once, and a line of the cache per feature, for all lanes; problems apart would read as much
@@ -41,9 +41,9 @@ struct LaneProblem {
   const std::uint32_t* positives = nullptr;  ///< bit l of element i tells whether y_il = 1, n
   std::vector<double> positive_factors;      ///< of rows with y_il = 1, per lane
   std::vector<double> negative_factors;      ///< of the others
-  Matrix<double> covariance;                 ///< G, lanes x lanes
+  std::vector<double> variances;             ///< v_l, per lane
 
-  Index lanes() const { return covariance.rows(); }
+  Index lanes() const { return static_cast<Index>(variances.size()); }
   Index width() const { return lane_width(lanes()); }
 };
 
