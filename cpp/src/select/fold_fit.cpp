@@ -407,7 +407,6 @@ void FoldFits<T>::shuffled(Index fold) {
   Problem problem = whole;
   problem.likelihood = trained.get();
   FoldOutcome outcome;
-
   CoefficientSpace<T> space(problem, rows.part, lbfgs_slots(choose_history(problem, space_)), execution_,
                             outcome.counters, rows.in);
   const Index size = point_size(space);
