@@ -35,7 +35,7 @@ Matrix<double> picked(const MatrixXd& from, const std::vector<Index>& which) {
 CriterionSettings tight(Strategy strategy, Space space, Method method = Method::lbfgs,
                         Precision precision = Precision::double_) {
   CriterionSettings settings;
-  settings.tolerance = settings.adjoint_tolerance = precision == Precision::double_ ? 1e-13 : 1e-6;
+  settings.tolerance = settings.adjoint_tolerance = precision == Precision::double_ ? 1e-15 : 1e-6;
   settings.strategy = strategy;
   settings.space = space;
   settings.method = method;

@@ -65,6 +65,18 @@ TEST_CASE("vectors of weights have a number per feature and node, not per class"
         8.0 * 2 * lbfgs_slots(history) * static_cast<double>(400 * taxonomy->classes()));
 }
 
+TEST_CASE("narrow dense blocks take a slot more for coefficients, whose fits may have a preconditioner") {
+  const Inputs words(60, 100, 4, 1), numbers(60, 3, 3, 2);
+  Flat example(60, 16, 3, 1.0);
+  const auto bytes = [&](const InputView& X) {
+    example.problem.X = X;
+    return lbfgs_bytes(example.problem, Space::coefficients, 3) / (8.0 * 2 * 60 * 3);
+  };
+  CHECK(bytes(words.views[0]) == lbfgs_slots(3));
+  CHECK(bytes(side_by_side({words.views[0], words.views[0]})) == lbfgs_slots(3));
+  CHECK(bytes(side_by_side({words.views[0], numbers.views[5]})) == lbfgs_slots(3) + 1);
+}
+
 TEST_CASE("the features serve where the kernel is linear and nothing else was asked for") {
   const std::vector<std::shared_ptr<const Kernel>> linear{make_linear_kernel(2.0)};
   const std::vector<std::shared_ptr<const Kernel>> rbf{make_stationary_kernel(StationaryForm::rbf, {1.0}, 1.0)};

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/fit/subspace_preconditioner.hpp"
 #include "taxolearn/solver/exact.hpp"
 #include "taxolearn/solver/lbfgs.hpp"
 
@@ -87,7 +88,7 @@ bool single_is_worthwhile(const Problem& problem) {
 double lbfgs_bytes(const Problem& problem, Space space, int history) {
   const Index size = point_size(problem, space);
   const Index image = space == Space::coefficients ? size : 0;  // of a vector of coefficients, kept with it
-  return lbfgs_bytes(size + image, history, space == Space::weights);
+  return lbfgs_bytes(size + image, history, space == Space::weights || may_have_subspace_preconditioner(problem));
 }
 
 bool exact_is_affordable(const Problem& problem, const FitSettings& settings) {

@@ -21,11 +21,13 @@ CoefficientSpace<T>::CoefficientSpace(const Problem& problem, int slots, const E
 
 template <class T>
 CoefficientSpace<T>::CoefficientSpace(const Problem& problem, std::vector<Operator<T>*> operators, int slots,
-                                      const Execution& execution, FitResult& result)
+                                      const Execution& execution, FitResult& result, const std::vector<Index>& rows)
     : PredictorSpace<T>(problem, execution, result),
+      preconditioner_(SubspacePreconditioner<T>::make(problem, rows, execution)),
       alpha_(this->u_.rows(), this->u_.cols()),
       coefficients_(static_cast<std::size_t>(slots)),
-      images_(static_cast<std::size_t>(slots)) {
+      images_(static_cast<std::size_t>(slots)),
+      scratch_(slots - 1) {
   const Stopwatch watch(result.timings.setup);
   for (auto& slot : coefficients_) slot.resize(static_cast<std::size_t>(alpha_.size()));
   for (auto& slot : images_) slot.resize(static_cast<std::size_t>(alpha_.size()));
@@ -47,8 +49,8 @@ void CoefficientSpace<T>::multiply(const T* S, T* out) {
 
 template <class T>
 void CoefficientSpace<T>::kernel(const double* S, double* out) {
-  Buffer<T>& from = coefficients_.back();
-  Buffer<T>& to = images_.back();
+  Buffer<T>& from = slot(scratch_);
+  Buffer<T>& to = slot_image(scratch_);
   convert(S, from.data(), alpha_.size(), this->execution_);
   multiply(from.data(), to.data());
   convert(to.data(), out, alpha_.size(), this->execution_);
@@ -125,6 +127,35 @@ void CoefficientSpace<T>::combine(const std::vector<double>& coefficients, int i
   direction_ = into;
   this->point_direction_ = sums.value;
   this->direction_square_ = sums.slope;
+}
+
+template <class T>
+void CoefficientSpace<T>::renew_preconditioner() {
+  const Stopwatch watch(this->result_.timings.vectors);
+  if (scratch_ + 1 == static_cast<int>(coefficients_.size())) {  // only solvers that ask for it have its slot
+    coefficients_.emplace_back(static_cast<std::size_t>(alpha_.size()));
+    images_.emplace_back(static_cast<std::size_t>(alpha_.size()));
+  }
+  preconditioner_->renew(this->u_, product_->kernel());
+}
+
+template <class T>
+void CoefficientSpace<T>::solve_preconditioner(const std::vector<double>& coefficients, int into) {
+  const Stopwatch watch(this->result_.timings.vectors);
+  T* const vector = slot(into).data();
+  T* const vector_image = slot_image(into).data();
+  const Blocks blocks(alpha_.size(), vector_block);
+  parallel_for(blocks.number(), this->execution_, [&](Index block) {
+    thread_local Buffer<double> sum;
+    const Index first = blocks.first(block);
+    const Index count = blocks.length(block);
+    sum.resize(static_cast<std::size_t>(count));
+    combine_block(coefficients, coefficients_, first, count, sum.data());
+    convert_block(sum.data(), vector + first, count);
+    combine_block(coefficients, images_, first, count, sum.data());
+    convert_block(sum.data(), vector_image + first, count);
+  });
+  preconditioner_->apply(vector, vector_image);
 }
 
 template <class T>

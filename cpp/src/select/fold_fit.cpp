@@ -13,6 +13,7 @@
 #include "taxolearn/couplings/replicated.hpp"
 #include "taxolearn/fit/choose.hpp"
 #include "taxolearn/fit/newton.hpp"
+#include "taxolearn/fit/subspace_preconditioner.hpp"
 #include "taxolearn/likelihood/quadratic_model.hpp"
 #include "taxolearn/operators/linear.hpp"
 #include "taxolearn/solver/lbfgs.hpp"
@@ -339,7 +340,8 @@ template <class T>
 double FoldFits<T>::bytes() const {
   // The point, its image, state, residuals, c and the last points, and the vectors of L-BFGS with their images.
   const Problem problem = make_problem(*prior_.coupling, 1);
-  const double vectors = space_ == Space::weights ? 1.0 : 2.0 * lbfgs_slots(choose_history(problem, space_)) + 4.0;
+  const int slots = lbfgs_slots(choose_history(problem, space_)) + (may_have_subspace_preconditioner(problem) ? 1 : 0);
+  const double vectors = space_ == Space::weights ? 1.0 : 2.0 * slots + 4.0;
   return static_cast<double>(rows_ * classes_) * (8.0 * sizeof(double) + vectors * sizeof(T));
 }
 
@@ -405,9 +407,8 @@ void FoldFits<T>::shuffled(Index fold) {
   Problem problem = whole;
   problem.likelihood = trained.get();
   FoldOutcome outcome;
-
   CoefficientSpace<T> space(problem, rows.part, lbfgs_slots(choose_history(problem, space_)), execution_,
-                            outcome.counters);
+                            outcome.counters, rows.in);
   const Index size = point_size(space);
   fit(space, problem, fits_.next(size), outcome, execution_);
   Matrix<double> alpha(rows_, classes_);

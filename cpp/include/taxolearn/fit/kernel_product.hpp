@@ -45,6 +45,9 @@ class KernelProduct {
   /// out[i, c] = the diagonal of K.
   void diag(Matrix<double>& out) const;
 
+  /// The kernel of the first functions: where there is one, of all.
+  Operator<T>& kernel() { return *operators_.front(); }
+
   std::string algorithm() const { return operators_.front()->algorithm(); }
 
  private:

@@ -12,6 +12,7 @@
 #include "taxolearn/fit/preconditioner.hpp"
 #include "taxolearn/fit/problem.hpp"
 #include "taxolearn/fit/result.hpp"
+#include "taxolearn/fit/subspace_preconditioner.hpp"
 #include "taxolearn/operators/operator.hpp"
 #include "taxolearn/solver/space.hpp"
 
@@ -52,9 +53,10 @@ class CoefficientSpace final : public PredictorSpace<T> {
  public:
   CoefficientSpace(const Problem& problem, int slots, const Execution& execution, FitResult& result);
 
-  /// With operators that belong to somebody else, one per kernel of the problem.
+  /// With operators that belong to somebody else, one per kernel of the problem. They and the likelihood are those of
+  /// the given rows of X; none: of all.
   CoefficientSpace(const Problem& problem, std::vector<Operator<T>*> operators, int slots, const Execution& execution,
-                   FitResult& result);
+                   FitResult& result, const std::vector<Index>& rows = {});
 
   /// Moves to the given coefficients (n x C): one product.
   void start(const Matrix<double>& coefficients);
@@ -67,8 +69,11 @@ class CoefficientSpace final : public PredictorSpace<T> {
   double advance(double step, int slot) override;
   std::vector<double> inner(int slot, const std::vector<int>& others) override;
   void combine(const std::vector<double>& coefficients, int into) override;
+  bool has_preconditioner() const override { return preconditioner_ != nullptr; }
+  void renew_preconditioner() override;
+  void solve_preconditioner(const std::vector<double>& coefficients, int into) override;
 
-  /// out = K S, both n x C: one product.
+  /// out = K S, both n x C: one product. Leaves S and K S, rounded, in the last of the slots that were asked for.
   void kernel(const double* S, double* out);
 
   /// A slot's coefficients and their image.
@@ -90,9 +95,11 @@ class CoefficientSpace final : public PredictorSpace<T> {
 
   std::unique_ptr<Operator<T>> linear_;  ///< where the kernel is linear
   std::unique_ptr<KernelProduct<T>> product_;
+  std::unique_ptr<SubspacePreconditioner<T>> preconditioner_;
   Matrix<double> alpha_;
   std::vector<Buffer<T>> coefficients_;  ///< per slot, n x C
   std::vector<Buffer<T>> images_;        ///< K times these
+  int scratch_;                          ///< of kernel(): the last slot that was asked for
   int direction_ = 0;
 };
 

@@ -38,7 +38,7 @@ class SearchSpace {
   virtual void combine(const std::vector<double>& coefficients, int into) = 0;
 
   /// Whether the space has a preconditioner, an approximation of the Hessian. If so, it has one slot more than it was
-  /// asked for.
+  /// asked for, from the first renewal on.
   virtual bool has_preconditioner() const { return false; }
 
   /// Computes it anew at the current point.
