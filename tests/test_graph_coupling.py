@@ -388,4 +388,4 @@ def test_core_refuses_what_is_no_graph():
 
 
 def test_page_on_graphs():
-    assert run_page("graphs.md") == 3
+    assert run_page("graphs.md") == 4

@@ -1,17 +1,27 @@
 #include "taxolearn/operators/stored.hpp"
 
 #include "taxolearn/base/check.hpp"
+#include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/operators/dense_linear.hpp"
 
 namespace taxolearn {
+namespace {
+
+constexpr Index columns_together = 480;  // a few panels of the source's products
+
+}  // namespace
 
 template <class T>
 Stored<T>::Stored(std::unique_ptr<Operator<T>> source, const Execution& execution) : source_(std::move(source)) {
   const Index n = source_->rows();
-  Matrix<T> identity(n, n);
-  for (Index i = 0; i < n; ++i) identity.row(i)[i] = T(1);
-  matrix_ = Matrix<T>(n, n);
-  source_->apply(identity.view(), matrix_.view(), nullptr, execution);
+  matrix_ = Matrix<T>::uninitialised(n, n);
+  const Blocks parts(n, columns_together);
+  for (Index part = 0; part < parts.number(); ++part) {
+    const Index first = parts.first(part), count = parts.length(part);
+    Matrix<T> identity(n, count);
+    for (Index k = 0; k < count; ++k) identity.row(first + k)[k] = T(1);
+    source_->apply(identity.view(), block(matrix_.view(), 0, n, first, count), nullptr, execution);
+  }
 }
 
 template <class T>
