@@ -61,7 +61,8 @@ struct Dense {
       if (g.norm() < 1e-13) break;
       const VectorXd s = -solution(MatrixXd::Identity(K.rows(), K.rows()) + times(hessian(alpha), K), g);
       double step = 1.0;
-      while (step > 1e-10 && objective(alpha + step * s, other) > value) step *= 0.5;
+      const double most = value + 1e-13 * std::abs(value);  // close to the minimum, rounding decides which is larger
+      while (step > 1e-10 && objective(alpha + step * s, other) > most) step *= 0.5;
       alpha += step * s;
     }
     return alpha;
