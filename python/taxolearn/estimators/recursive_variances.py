@@ -75,7 +75,9 @@ def as_recursive_tuning(model: Any, targets: Targets | None = None) -> CrossVali
     if not (isinstance(model.tuning, str) and model.tuning == "cv"):
         return as_tuning(model.tuning)
     has_one_variance = model.taxonomy is None or (isinstance(model.taxonomy, Taxonomy) and model.tying == "shared")
-    if has_one_variance and len(as_kernel(model.kernel).theta) <= 1:
+    if len(as_kernel(model.kernel).theta) > 1:  # a length scale, say, which steps of a factor would miss
+        return as_tuning(model.tuning)
+    if has_one_variance:
         return CrossValidation(search="scale")
     tuning = CrossValidation(search="steps")
     if targets is None or model.loss != "logistic":
