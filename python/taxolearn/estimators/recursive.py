@@ -93,11 +93,11 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
         How ``C``, ``temperature`` and ``offset`` are learned by cross-validation. "cv" tries a few values of one
         variance (``CrossValidation(search="scale")``), and where there are several goes on with a few steps of all
         (``search="steps"``): from 10,000 rows, or 200,000 rows times labels, with one fold of five, and of at most
-        500,000 rows times labels, or 1,000 rows. With hinge losses, all values are tried in steps of a factor of 4:
-        first one factor of all variances, on a path that starts every fit from the dual variables of the last one,
-        then, unless ``search="scale"``, each variance by itself; the least calibrated log loss counts, of as many
-        held-out rows as make 16 million predictors. None uses the values that are given; then there are no thresholds
-        for ``decide(X, thresholds="s-cut")``.
+        500,000 rows times labels, or 1,000 rows. Kernels with more parameters than a variance follow the gradient. With
+        hinge losses, all values are tried in steps of a factor of 4: first one factor of all variances, on a path that
+        starts every fit from the dual variables of the last one, then, unless ``search="scale"``, each variance by
+        itself; the least calibrated log loss counts, of as many held-out rows as make 16 million predictors. None uses
+        the values that are given; then there are no thresholds for ``decide(X, thresholds="s-cut")``.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, multiplied into ``sample_weight``. With hinge losses a label's weight is that of the rows
         that have it, in the loss of this label alone. With the logistic loss it is that of rows in all their losses: a
