@@ -365,6 +365,9 @@ LABEL_MODELS = {
     ),
 }
 GENE_MODELS = {
+    "taxolearn, logistic, RBF": LabelModel(
+        partial(several_labels, hierarchy=True, kernel="rbf"), f'{_OF_LABELS}, kernel="rbf" and the hierarchy'
+    ),
     "taxolearn, logistic, flat": LabelModel(several_labels, f"{_OF_LABELS}, without the hierarchy"),
     "taxolearn, logistic": LabelModel(partial(several_labels, hierarchy=True), f"{_OF_LABELS} and the hierarchy"),
     "taxolearn, squared hinge": LabelModel(
