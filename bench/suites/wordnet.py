@@ -25,6 +25,7 @@ _QUICK_ROWS = 3000
 _ANSWERS = 5
 _LEAST_ROWS = (2, 1)  # nouns of a class
 _COLUMNS = {
+    "problem": "classes",
     "library": "model",
     "accuracy": "acc %",
     "in_top": f"among {_ANSWERS} best %",
