@@ -339,7 +339,7 @@ def descending(fitted):
     [
         (lambda fitted: fitted.update(width={"list": []}), "its scale of numbers is wrong"),
         (lambda fitted: fitted.update(curves={"list": []}), "its curves of numbers are wrong"),
-        (lambda fitted: fitted.update(curves={"list": [fitted["dates"]["mean"], {"list": []}]}), "its curves of numbers"),
+        (lambda fitted: fitted.update(curves={"list": [fitted["dates"]["mean"], {}]}), "it has a value of an"),
         (lambda fitted: fitted.update(curves={"list": [descending(fitted)]}), "its curves of numbers are wrong"),
         (lambda fitted: fitted["dates"].update(scale=fitted["width"]), "its scale of numbers is wrong"),
         (wrong_cycles, "its dates are wrong"),

@@ -136,7 +136,8 @@ def _knots(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     values, counts = np.unique(numbers, return_counts=True)
     rows = np.cumsum(np.minimum(counts, len(numbers) / 2**_LEVELS))
     chosen = np.searchsorted(rows, np.linspace(0.0, rows[-1], 2**_LEVELS + 1))
-    return values[np.unique(np.minimum(chosen, len(values) - 1))]
+    knots: NDArray[np.float64] = values[np.unique(np.minimum(chosen, len(values) - 1))]
+    return knots
 
 
 def _levels(knots: NDArray[np.float64]) -> int:
