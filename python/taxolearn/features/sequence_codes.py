@@ -71,7 +71,7 @@ class SequenceCodes(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> sp.csr_array:
-        """The codes: a CSR matrix of shape (n_sequences, 2^20), whose rows store as many numbers as they have letters."""
+        """The codes: a CSR matrix of shape (n_sequences, 2^20), a number per letter stored."""
         check_is_fitted(self, "words_")
         if self.words_ is None:
             return letter_codes(X)

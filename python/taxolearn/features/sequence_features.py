@@ -145,7 +145,9 @@ class SequenceFeatures(TransformerMixin, BaseEstimator):
         out.sum_duplicates()
         if self.normalized:
             out = normalize(out, copy=False)
-        return sp.csr_array(out.astype(self.dtype))
+        index = np.int32 if max(out.nnz, self.n_features_) < 2**31 else np.int64  # liblinear takes no other
+        parts = (out.data.astype(self.dtype), out.indices.astype(index), out.indptr.astype(index))
+        return sp.csr_array(parts, shape=shape)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the features: their substrings, with "@" and the place where that counts."""
