@@ -21,7 +21,7 @@ from taxolearn.features.scales import CYCLES, Curves, NumberScale
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.embeddings import pack_embeddings, unpack_embeddings
-from taxolearn.files.sequences import Substrings
+from taxolearn.files.sequences import Substrings, WordCodes
 from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgrade_name, upgrade_parameters
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult
@@ -477,9 +477,10 @@ def _are_cycles(cycles: Any) -> bool:
     return isinstance(cycles, list) and len(set(cycles)) == len(cycles) and set(cycles) <= set(CYCLES)
 
 
-_KINDS: tuple[_Scaler | _Vectorizer | _Table | Substrings, ...] = (
+_KINDS: tuple[_Scaler | _Vectorizer | _Table | Substrings | WordCodes, ...] = (
     _Table(),
     Substrings(),
+    WordCodes(),
     _Vectorizer(text.TfidfVectorizer),
     _Vectorizer(text.CountVectorizer),
     _Scaler(text.HashingVectorizer, ()),
