@@ -17,7 +17,7 @@ from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, class_functions, set_class_functions
 from taxolearn.features.embeddings import SentenceEmbeddings
 from taxolearn.features.missing import ColumnMeans
-from taxolearn.features.scales import CYCLES, NumberScale
+from taxolearn.features.scales import CYCLES, Curves, NumberScale
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.embeddings import pack_embeddings, unpack_embeddings
@@ -393,6 +393,7 @@ class _Table:
         return {
             "vectorizers": [[kind, pack_transformer(each, packer)] for kind, each in transformer.vectorizers_.items()],
             **_pack_scale(transformer.numbers_, packer),
+            "curves": None if transformer.curves_ is None else packer.value(list(transformer.curves_.knots)),
             "dates": _pack_scale(transformer.dates_, packer) | {"cycles": packer.value(transformer.cycles_)},
             "categories": packer.value(transformer.categories_),
             "others": packer.value(transformer.others_),
@@ -416,6 +417,9 @@ class _Table:
             raise ContentError("its dates are wrong")
         transformer.cycles_ = cycles
         transformer.numbers_ = _unpack_scale(entry, len(transformer.numeric or ()), unpacker)
+        transformer.curves_ = None  # as in files of before
+        if entry.get("curves") is not None:
+            transformer.curves_ = _unpack_curves(entry["curves"], len(transformer.numeric or ()), unpacker)
         transformer.dates_ = _unpack_scale(dates, len(cycles), unpacker)
         categories = expect(unpacker.value(entry["categories"]), dict) if "categories" in entry else {}
         is_right = list(categories) == list(dict.fromkeys(transformer.categorical or ()))
@@ -457,6 +461,17 @@ def _unpack_scale(entry: Any, columns: int, unpacker: Unpacker) -> NumberScale |
     if not is_right:
         raise ContentError("its scale of numbers is wrong")
     return NumberScale(**arrays | {"has_missing": arrays["has_missing"] > 0})
+
+
+def _unpack_curves(entry: Any, columns: int, unpacker: Unpacker) -> Curves:
+    knots = expect(unpacker.value(entry), list)
+    is_right = len(knots) == columns
+    for each in knots:
+        is_right &= isinstance(each, np.ndarray) and each.ndim == 1 and each.dtype == np.float64
+        is_right = is_right and bool(np.isfinite(each).all() and (np.diff(each) > 0).all())
+    if not is_right:
+        raise ContentError("its curves of numbers are wrong")
+    return Curves(tuple(knots))
 
 
 def _are_cycles(cycles: Any) -> bool:
