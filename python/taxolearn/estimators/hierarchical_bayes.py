@@ -18,6 +18,7 @@ from taxolearn.fitting.bayes import (
     BayesState,
     GammaValues,
     NodePrecisions,
+    canonical,
     fit_map,
     fitted_prior,
     proportions_prior,
@@ -309,7 +310,7 @@ class HierarchicalBayesClassifier(LabelSetClassifier):
         with_root = self.likelihood == "independent" and targets.taxonomy is not None
         nodes = NodePrecisions.of(targets, self.variant, with_root=with_root)
         problem = Problem(
-            X=X,
+            X=canonical(X),
             targets=targets.first(),
             sample_weight=row_weights(targets, sample_weight, self.class_weight, X),
             class_kernels=ClassKernels([Linear(1.0)], [], ClassCoupling(), Linear(1.0)),

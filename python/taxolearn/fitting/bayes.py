@@ -29,6 +29,7 @@ __all__ = [
     "GammaValues",
     "NodePrecisions",
     "WeightPosterior",
+    "canonical",
     "fit_map",
     "fitted_prior",
     "proportions_prior",
@@ -242,6 +243,15 @@ def start_variance(problem: Problem) -> float:
     return _START / square if square > 0 else 1.0
 
 
+def canonical(X: Any) -> Any:
+    """Inputs in which no row has a feature twice, so that squares are squares of sums."""
+    if not sp.issparse(X) or X.hascanonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
 def _squares(X: Any) -> Any:
     return X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
 
@@ -286,7 +296,7 @@ def fitted_prior(
     fit = fit_functions(flat, solver.fit_settings(_ROUGH, 1000), solver.kernel_settings(), n_threads=n_threads)
     weights, intercepts = _in_core_order(fit, problem)
     information = _core.observed_information(
-        X=_canonical(problem.X),
+        X=problem.X,
         sample_weight=problem.sample_weight,
         weights=weights,
         intercepts=intercepts,
@@ -340,7 +350,7 @@ def fit_map(
     Parameters
     ----------
     problem : Problem
-        What to fit; its kernels and coupling are replaced.
+        What to fit; its kernels and coupling are replaced. Its inputs are ``canonical``.
     nodes : NodePrecisions
         The tree, and which of its nodes share a precision.
     prior : GammaValues
@@ -364,8 +374,7 @@ def fit_map(
     """
     state, products = start, solver.kernel_settings()
     status = "converged" if max_rounds == 0 else "max_rounds"
-    X = _canonical(problem.X)
-    problem = replace(problem, X=X)
+    X = problem.X
     while len(state.changes) < max_rounds:
         rough = _ROUGH if not state.changes or state.changes[-1] > _SETTLED else _FINE
         settings = solver.fit_settings(max(tol, rough), max_iter, keep_point=True)
@@ -462,12 +471,3 @@ def _rescaled(fit: Fit, problem: Problem, nodes: NodePrecisions, old: Floats, ne
     weights = point[:-C].reshape(problem.X.shape[1], nodes.n_nodes - 1)
     weights *= np.sqrt(old / new)[:, nodes.groups[1:]]
     return point
-
-
-def _canonical(X: Any) -> Any:
-    """Inputs in which no row has a feature twice, so that squares are squares of sums."""
-    if not sp.issparse(X) or X.has_canonical_format:
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    return X
