@@ -180,7 +180,7 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
                 bandwidth = best_bandwidth(kind[0], Z[labelled], rarest[labelled], random)
             features = RandomFeatures.draw(*kind, Z.shape[1], bandwidth, random)
         Z = Z if features is None else features.transform(Z)
-        decoder = fit_decoder(decoder, embedding, Z, y, (classes, form, sets), sample_weight)
+        decoder = fit_decoder(self, decoder, embedding, Z, y, (classes, form, sets), sample_weight)
         self.embedding_, self.random_features_, self.decoder_ = embedding, features, decoder
         self.classes_, self.taxonomy_ = decoder.classes_, decoder.taxonomy_
         return self

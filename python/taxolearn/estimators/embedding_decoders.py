@@ -20,7 +20,7 @@ from taxolearn.fitting.fit import FitResult
 from taxolearn.fitting.functions import LinearFunctions
 from taxolearn.targets import LabelForm, LabelSets
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.tuning.cross_validation import CrossValidation
+from taxolearn.tuning.cross_validation import CrossValidation, make_folds
 from taxolearn.validation import check_choice
 
 __all__ = ["DECODERS", "Decoder", "fit_decoder", "unfitted_decoder"]
@@ -33,6 +33,9 @@ DECODERS = (KernelLogisticClassifier, RecursiveRegularizationClassifier, TopDown
 _NAMES = ("auto", "softmax", "independent", "top-down")
 _ENTRIES = 2**28  # rows times classes of one fit
 _WORK = 4_000_000  # the same that hyperparameters are learned on
+_CLASS_WORK = 2 * _WORK  # where it is learned on some classes
+_PARTS = 5  # of which one is held out there
+_LEARNING_GAP = 1e-3
 _LEAST_ROWS = 2_000
 _FOLDS = 3
 _BRANCHING = 128  # of a tree of clusters: fits go through fewer children, flatter trees are more accurate
@@ -75,6 +78,7 @@ def unfitted_decoder(model: Any, is_multilabel: bool, n_rows: int, n_classes: in
 
 
 def fit_decoder(
+    model: Any,
     decoder: Decoder,
     embedding: LabelEmbedding,
     Z: Any,
@@ -82,8 +86,14 @@ def fit_decoder(
     labels: tuple[npt.NDArray[Any], LabelForm | None, LabelSets],
     sample_weight: Any,
 ) -> Decoder:
-    """Fit the decoder to embedded rows; without a tree, a top-down one has a tree of clusters of the classes."""
+    """Fit the decoder of a classifier to embedded rows.
+
+    Without a tree, a top-down one has a tree of clusters of the classes.
+    """
     classes, form, sets = labels
+    is_default = isinstance(model.decoder, str) and isinstance(model.tuning, str) and model.taxonomy is None
+    if is_default and isinstance(decoder, KernelLogisticClassifier) and len(sets) * len(classes) > _WORK:
+        decoder = _tuned_on_classes(decoder, Z, classes, sets, sample_weight)
     if isinstance(decoder, TopDownClassifier) and decoder.taxonomy is None:
         seed = int(check_random_state(decoder.random_state).randint(2**31 - 1))
         decoder.set_params(taxonomy=class_clusters(embedding, seed))
@@ -107,6 +117,26 @@ def class_clusters(embedding: LabelEmbedding, seed: int) -> Taxonomy:
     return Taxonomy.from_clusters(
         embedding.class_points(), embedding.classes_, branching=_BRANCHING, random_state=seed
     )
+
+
+def _tuned_on_classes(
+    decoder: KernelLogisticClassifier, Z: Any, classes: npt.NDArray[Any], sets: LabelSets, sample_weight: Any
+) -> KernelLogisticClassifier:
+    """Learn the hyperparameters on all rows of some classes.
+
+    Some rows of all classes would be as much work, but the fewer rows a class has, the smaller is the best variance.
+    """
+    random = check_random_state(decoder.random_state)
+    per_class = len(sets) / len(classes)
+    count = int(np.clip(np.sqrt(_CLASS_WORK / per_class), 2, len(classes)))
+    chosen = random.permutation(len(classes))[:count]
+    rows = np.flatnonzero(np.isin(sets.labels, chosen))
+    folds = make_folds(sets.labels[rows], len(classes), _PARTS, random)
+    tuning = CrossValidation(np.where(folds == 0, 0, -1), search="scale")
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows]
+    learner = clone(decoder).set_params(tuning=tuning, tol=max(decoder.tol, _LEARNING_GAP))
+    learned = learner.tuned(Z[rows], classes[sets.labels[rows]], weights)
+    return learned.set_params(tol=decoder.tol)
 
 
 def _fit_in_parts(
