@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.blocks import Blocks
 from taxolearn.estimators.base import TaxonomyClassifier
-from taxolearn.estimators.embedding_decoders import fit_decoder, unfitted_decoder
+from taxolearn.estimators.embedding_decoders import EmbeddedRows, fit_decoder, held_out_rows, unfitted_decoder
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.label_embedding import LabelEmbedding, read_any_labels
 from taxolearn.estimators.random_features import RandomFeatures, best_bandwidth, check_random_features
@@ -59,8 +61,10 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of labels for the decoder.
     tuning : "cv", CrossValidation or None, default="cv"
-        How the decoder's hyperparameters are learned. "cv" compares a few values of one variance, or follows the
-        gradient under a tree, on a sample of the rows if they are many; a top-down decoder learns in its own way.
+        How the decoder's hyperparameters are learned. "cv" holds out a fifth of the rows, embeds all rows by a
+        regression that has not seen these, so that they lie where new rows do, and compares a few values of one
+        variance, or follows the gradient under a tree. With many rows and classes it takes some classes, for several
+        labels per row some rows. A ``CrossValidation`` is that of the decoder alone, given the embedding.
     tol : float, default=1e-5
         Certified duality gap of the decoder, relative to its objective.
     max_iter : int, default=1000
@@ -136,9 +140,7 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = not isinstance(
-            self.decoder, KernelLogisticClassifier | TopDownClassifier
-        )
+        tags.classifier_tags.multi_label = not isinstance(self.decoder, KernelLogisticClassifier | TopDownClassifier)
         return tags
 
     # -- Fitting ------------------------------------------------------------------------------------------------------
@@ -164,7 +166,7 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
         kind = check_random_features(self.random_features)
         if self.bandwidth is not None:
             check_number("bandwidth", self.bandwidth, least=0, strict=True)
-        X, classes, form, sets, _ = read_any_labels(self, X, y, sample_weight)
+        X, classes, form, sets, weights = read_any_labels(self, X, y, sample_weight)
         decoder = unfitted_decoder(self, form is not None, X.shape[0], len(classes))
         embedding = LabelEmbedding(verbose=self.verbose) if self.embedding is None else clone(self.embedding)
         embedding.set_params(taxonomy=self.taxonomy, n_threads=self.n_threads)
@@ -179,11 +181,28 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
                 labelled = np.flatnonzero(rarest >= 0)
                 bandwidth = best_bandwidth(kind[0], Z[labelled], rarest[labelled], random)
             features = RandomFeatures.draw(*kind, Z.shape[1], bandwidth, random)
-        Z = Z if features is None else features.transform(Z)
-        decoder = fit_decoder(self, decoder, embedding, Z, y, (classes, form, sets), sample_weight)
+        honest = None
+        if isinstance(self.decoder, str) and isinstance(self.tuning, str):
+            held = held_out_rows(sets, self.random_state)
+            other = self._embedding_without(held, embedding, X, y, sample_weight)
+            honest = other if features is None else features.transform(other), held
+        rows = EmbeddedRows(Z if features is None else features.transform(Z), y, weights, classes, form, sets)
+        decoder = fit_decoder(decoder, embedding, rows, honest)
         self.embedding_, self.random_features_, self.decoder_ = embedding, features, decoder
         self.classes_, self.taxonomy_ = decoder.classes_, decoder.taxonomy_
         return self
+
+    def _embedding_without(
+        self, held: npt.NDArray[np.bool_], embedding: LabelEmbedding, X: Any, y: Any, sample_weight: Any
+    ) -> npt.NDArray[Any]:
+        """Embeddings by a regression that has not seen some rows, so that these lie where new rows do."""
+        weights = np.ones(len(held)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        other = clone(embedding).set_params(ridge=embedding.ridge_, verbose=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            Z = embed_rows(other.fit(X, y, np.where(held, 0.0, weights)), X)
+        missing = embedding.coef_.shape[0] - Z.shape[1]
+        return np.pad(Z, ((0, 0), (0, missing))) if missing > 0 else Z
 
     def _learned_arguments(self) -> dict[str, Any]:
         decoder = clone(self.decoder_).set_params(**self.decoder_._learned_arguments())

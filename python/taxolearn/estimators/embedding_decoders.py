@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.tuning.cross_validation import CrossValidation, make_folds
 from taxolearn.validation import check_choice
 
-__all__ = ["DECODERS", "Decoder", "fit_decoder", "unfitted_decoder"]
+__all__ = ["DECODERS", "Decoder", "EmbeddedRows", "fit_decoder", "held_out_rows", "unfitted_decoder"]
 
 Floats = npt.NDArray[np.float64]
 Decoder = KernelLogisticClassifier | RecursiveRegularizationClassifier | TopDownClassifier
@@ -33,11 +34,10 @@ DECODERS = (KernelLogisticClassifier, RecursiveRegularizationClassifier, TopDown
 _NAMES = ("auto", "softmax", "independent", "top-down")
 _ENTRIES = 2**28  # rows times classes of one fit
 _WORK = 4_000_000  # the same that hyperparameters are learned on
-_CLASS_WORK = 2 * _WORK  # where it is learned on some classes
-_PARTS = 5  # of which one is held out there
+_CLASS_WORK = 2 * _WORK  # where they are learned on some classes
+_PARTS = 5  # of which one is held out
 _LEARNING_GAP = 1e-3
 _LEAST_ROWS = 2_000
-_FOLDS = 3
 _BRANCHING = 128  # of a tree of clusters: fits go through fewer children, flatter trees are more accurate
 
 
@@ -68,104 +68,130 @@ def unfitted_decoder(model: Any, is_multilabel: bool, n_rows: int, n_classes: in
     }
     if name == "top-down":
         return TopDownClassifier(labels="own", **common)
-    if isinstance(model.tuning, str) and model.tuning == "cv":
-        most = max(_WORK // n_classes, _LEAST_ROWS)
-        search = "scale" if model.taxonomy is None else "gradient"
-        common["tuning"] = CrossValidation(_FOLDS, subset=most if most < n_rows else None, search=search)
     if name == "softmax":
         return KernelLogisticClassifier("linear", labels="own", **common)
     return RecursiveRegularizationClassifier(**common)
 
 
-def fit_decoder(
-    model: Any,
-    decoder: Decoder,
-    embedding: LabelEmbedding,
-    Z: Any,
-    y: Any,
-    labels: tuple[npt.NDArray[Any], LabelForm | None, LabelSets],
-    sample_weight: Any,
-) -> Decoder:
-    """Fit the decoder of a classifier to embedded rows.
+@dataclass(frozen=True)
+class EmbeddedRows:
+    """Embedded rows Z, the labels as they were given, their weights, and the labels as places in ``classes``."""
 
-    Without a tree, a top-down one has a tree of clusters of the classes.
+    Z: Any
+    y: Any
+    weights: Floats | None
+    classes: npt.NDArray[Any]
+    form: LabelForm | None
+    sets: LabelSets
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @property
+    def labels(self) -> Any:
+        """One label per row as it was given; of several an indicator."""
+        return self.y if self.form is None else self.sets.matrix()
+
+    def take(self, rows: npt.NDArray[np.intp]) -> tuple[Any, Any, Floats | None]:
+        """Embeddings, labels and weights of some rows."""
+        labels = np.asarray(self.y)[rows] if self.form is None else self.labels[rows]
+        return self.Z[rows], labels, None if self.weights is None else self.weights[rows]
+
+
+def held_out_rows(sets: LabelSets, random_state: Any) -> npt.NDArray[np.bool_]:
+    """A fifth of the rows, to learn hyperparameters by."""
+    folds = make_folds(sets.rarest() + 1, sets.n_labels + 1, _PARTS, check_random_state(random_state))
+    return np.asarray(folds == 0)
+
+
+def fit_decoder(
+    decoder: Decoder, embedding: LabelEmbedding, rows: EmbeddedRows, honest: tuple[Any, npt.NDArray[np.bool_]] | None
+) -> Decoder:
+    """Fit the decoder to embedded rows.
+
+    ``honest`` are embeddings by a regression that has not seen the held-out rows, and which rows these are: the
+    decoder's hyperparameters are learned by them. Without a tree, a top-down decoder has one of clusters of classes.
     """
-    classes, form, sets = labels
-    is_default = isinstance(model.decoder, str) and isinstance(model.tuning, str) and model.taxonomy is None
-    if is_default and isinstance(decoder, KernelLogisticClassifier) and len(sets) * len(classes) > _WORK:
-        decoder = _tuned_on_classes(decoder, Z, classes, sets, sample_weight)
     if isinstance(decoder, TopDownClassifier) and decoder.taxonomy is None:
         seed = int(check_random_state(decoder.random_state).randint(2**31 - 1))
         decoder.set_params(taxonomy=class_clusters(embedding, seed))
+    learned = decoder if honest is None else _learned(decoder, replace(rows, Z=honest[0]), honest[1])
     has_parts = (
         isinstance(decoder, RecursiveRegularizationClassifier)
-        and form is not None
+        and rows.form is not None
+        and decoder.class_weight is None
         and (decoder.taxonomy, decoder.loss, decoder.kernel) == (None, "logistic", "linear")
-        and len(sets) * len(classes) > _ENTRIES
+        and len(rows) * len(rows.classes) > _ENTRIES
     )
-    if not has_parts:
-        return decoder.fit(Z, y, sample_weight)
-    assert isinstance(decoder, RecursiveRegularizationClassifier)
-    fitted = _fit_in_parts(decoder, Z, sets, sample_weight)
-    # The parts know numbers of labels only.
-    fitted.classes_, fitted.label_form_ = classes, form
-    return fitted
+    if has_parts:
+        learned = _fit_in_parts(decoder, learned, rows)
+    elif isinstance(learned, RecursiveRegularizationClassifier) and learned is not decoder:
+        with _silent_about_labels():
+            learned.refit(rows.Z, rows.labels, rows.weights)
+    else:
+        return learned.fit(rows.Z, rows.y, rows.weights)
+    # An indicator knows numbers of labels, or those of the tree.
+    learned.classes_, learned.label_form_ = rows.classes, rows.form
+    learned.set_params(**decoder.get_params(deep=False))
+    return learned
+
+
+def _learned(decoder: Decoder, rows: EmbeddedRows, held: npt.NDArray[np.bool_]) -> Any:
+    """The decoder with hyperparameters by the rows held out: unfitted, or fitted if that is what they come from."""
+    folds = np.where(held, 0, -1)
+    if isinstance(decoder, TopDownClassifier):
+        return decoder.tuned(rows.Z, rows.y, rows.weights, folds)
+    random = check_random_state(decoder.random_state)
+    n, n_classes = len(rows), len(rows.classes)
+    if n * n_classes <= _WORK:
+        some = np.arange(n)
+    elif isinstance(decoder, KernelLogisticClassifier) and decoder.taxonomy is None:
+        # Some rows of all classes would be as much work, but the fewer rows a class has, the smaller is the best
+        # variance.
+        count = int(np.clip(np.sqrt(_CLASS_WORK * n_classes / n), 2, n_classes))
+        some = np.flatnonzero(np.isin(rows.sets.labels, random.permutation(n_classes)[:count]))
+    else:
+        some = np.sort(random.permutation(n)[: max(_WORK // n_classes, _LEAST_ROWS)])
+    search = "scale" if decoder.taxonomy is None else "gradient"
+    tuning = CrossValidation(folds[some], search=search)
+    learner = clone(decoder).set_params(tuning=tuning, tol=max(decoder.tol, _LEARNING_GAP))
+    if isinstance(learner, KernelLogisticClassifier):
+        return learner.tuned(*rows.take(some)).set_params(tol=decoder.tol)
+    with _silent_about_labels():
+        return learner.fit(*rows.take(some)).set_params(tol=decoder.tol)
 
 
 def class_clusters(embedding: LabelEmbedding, seed: int) -> Taxonomy:
     """A balanced tree of the classes, in which those that the inputs confuse are close together."""
-    return Taxonomy.from_clusters(
-        embedding.class_points(), embedding.classes_, branching=_BRANCHING, random_state=seed
-    )
+    return Taxonomy.from_clusters(embedding.class_points(), embedding.classes_, branching=_BRANCHING, random_state=seed)
 
 
-def _tuned_on_classes(
-    decoder: KernelLogisticClassifier, Z: Any, classes: npt.NDArray[Any], sets: LabelSets, sample_weight: Any
-) -> KernelLogisticClassifier:
-    """Learn the hyperparameters on all rows of some classes.
-
-    Some rows of all classes would be as much work, but the fewer rows a class has, the smaller is the best variance.
-    """
-    random = check_random_state(decoder.random_state)
-    per_class = len(sets) / len(classes)
-    count = int(np.clip(np.sqrt(_CLASS_WORK / per_class), 2, len(classes)))
-    chosen = random.permutation(len(classes))[:count]
-    rows = np.flatnonzero(np.isin(sets.labels, chosen))
-    folds = make_folds(sets.labels[rows], len(classes), _PARTS, random)
-    tuning = CrossValidation(np.where(folds == 0, 0, -1), search="scale")
-    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows]
-    learner = clone(decoder).set_params(tuning=tuning, tol=max(decoder.tol, _LEARNING_GAP))
-    learned = learner.tuned(Z[rows], classes[sets.labels[rows]], weights)
-    return learned.set_params(tol=decoder.tol)
+@contextmanager
+def _silent_about_labels() -> Iterator[None]:
+    """The embedding has told which labels no row has, by their names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "y: no row has the label")
+        yield
 
 
 def _fit_in_parts(
-    decoder: RecursiveRegularizationClassifier, Z: Any, sets: LabelSets, sample_weight: Any
-) -> RecursiveRegularizationClassifier:
-    """Fit some classes after the other, with hyperparameters that are learned from some rows.
+    decoder: RecursiveRegularizationClassifier, learned: RecursiveRegularizationClassifier, rows: EmbeddedRows
+) -> Any:
+    """Fit some classes after the other, with hyperparameters that were learned before.
 
     Without a tree nothing ties the classes to each other, so this is the same minimum, and gaps add up.
     """
-    Y = sets.matrix()
-    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    learned = decoder
-    if decoder.tuning is not None:
+    if decoder.tuning is not None and learned is decoder:
         random = check_random_state(decoder.random_state)
-        most = min(len(sets), max(_WORK // Y.shape[1], _LEAST_ROWS))
-        rows = np.sort(random.permutation(len(sets))[:most])
-        tuning = decoder.tuning
-        if isinstance(tuning, CrossValidation):
-            tuning = clone(tuning)
-            tuning.subset = None
-        learned = clone(decoder).set_params(tuning=tuning)
-        learned.fit(Z[rows], Y[rows], None if weights is None else weights[rows])
-    settings: dict[str, Any] = learned._learned_arguments() if learned is not decoder else {}
+        some = np.sort(random.permutation(len(rows))[: max(_WORK // len(rows.classes), _LEAST_ROWS)])
+        learned = clone(decoder).fit(*rows.take(some))
+    settings: dict[str, Any] = {} if learned is decoder else learned._learned_arguments()
+    Y = rows.labels
     parts, results = [], []
-    for columns in gen_batches(Y.shape[1], max(1, _ENTRIES // len(sets))):
+    for columns in gen_batches(Y.shape[1], max(1, _ENTRIES // len(rows))):
         part = clone(decoder).set_params(**settings)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "y: no row has the label")
-            part.fit(Z, Y[:, columns], weights)
+        with _silent_about_labels():
+            part.fit(rows.Z, Y[:, columns], rows.weights)
         parts.append(part)
         results.append(part.result_)
     fitted: Any = parts[0] if learned is decoder else learned
@@ -174,7 +200,7 @@ def _fit_in_parts(
     fitted._functions = LinearFunctions(coef, intercept, "logistic", fitted.hyperparameters_.temperature)
     fitted.result_ = _together(results)
     fitted.n_iter_ = fitted.result_.iterations
-    return fitted.set_params(**decoder.get_params(deep=False))
+    return fitted
 
 
 def _together(results: Sequence[FitResult]) -> FitResult:
