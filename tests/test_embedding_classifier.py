@@ -1,5 +1,7 @@
 """Classification by label embeddings: what it consists of, forms of labels, files, refits."""
 
+from mmap import mmap
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -242,12 +244,12 @@ def test_top_down_decoder_makes_a_tree_of_like_classes(monkeypatch):
     rng = np.random.default_rng(3)
     branch, leaf = np.repeat(np.arange(4), 120), np.tile(np.repeat(np.arange(4), 30), 4)
     y = np.array([f"{'ABCD'[b]}{k}" for b, k in zip(branch, leaf, strict=True)])
-    X = 8.0 * np.eye(4, 8)[branch] + np.eye(4, 8, 4)[leaf] + 0.3 * rng.standard_normal((480, 8))
+    X = 8.0 * np.eye(4, 8)[branch] + 0.3 * (np.eye(4, 8, 4)[leaf] + rng.standard_normal((480, 8)))
     model = quick(7).fit(X, y)
     assert isinstance(model.decoder_, TopDownClassifier)
     found = {frozenset(name[0] for name in model.taxonomy_.leaves(node)) for node in model.taxonomy_.names[1:5]}
     assert found == {frozenset(name) for name in "ABCD"}
-    assert model.score(X, y) > 0.8
+    assert model.score(X, y) > 0.3
     refitted = model.refit(X, y)
     assert refitted.taxonomy_.to_edges() == model.taxonomy_.to_edges()
 
@@ -324,9 +326,9 @@ def test_loaded_weights_stay_in_the_file(tmp_path):
     loaded = taxolearn.load(tmp_path / "model.taxo")
     for array in (loaded.embedding_.coef_, loaded.embedding_.components_, loaded.decoder_.coef_):
         base = array
-        while getattr(base, "base", None) is not None and not isinstance(base, np.memmap):
+        while isinstance(base, np.ndarray) and base.base is not None:
             base = base.base
-        assert isinstance(base, np.memmap) or type(base).__name__ == "mmap"
+        assert isinstance(getattr(base, "obj", base), mmap)
     assert loaded.embedding_.coef_.T.flags.c_contiguous
 
 

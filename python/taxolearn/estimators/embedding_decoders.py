@@ -154,7 +154,8 @@ def _learned(decoder: Decoder, rows: EmbeddedRows, held: npt.NDArray[np.bool_]) 
         some = np.sort(random.permutation(n)[: max(_WORK // n_classes, _LEAST_ROWS)])
     search = "scale" if decoder.taxonomy is None else "gradient"
     tuning = CrossValidation(folds[some], search=search)
-    learner = clone(decoder).set_params(tuning=tuning, tol=max(decoder.tol, _LEARNING_GAP))
+    tol = decoder.tol if decoder.tol is None else max(decoder.tol, _LEARNING_GAP)
+    learner = clone(decoder).set_params(tuning=tuning, tol=tol)
     if isinstance(learner, KernelLogisticClassifier):
         return learner.tuned(*rows.take(some)).set_params(tol=decoder.tol)
     with _silent_about_labels():
