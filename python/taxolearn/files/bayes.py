@@ -51,7 +51,8 @@ def unpack_bayes(entry: Any, unpacker: Unpacker, version: int) -> HierarchicalBa
     model.label_form_ = None if form is None else unpack_label_form(form, unpacker, n_classes)
     model.hyperparameters_ = unpack_hyperparameters(entry, unpacker, version)
     fit = unpacker.value(entry["fit"])
-    model.result_ = None if fit is None else FitResult(**fit | {"ranks": tuple(fit["ranks"])})
+    certified: Any = None if fit is None else FitResult(**fit | {"ranks": tuple(fit["ranks"])})
+    model.result_ = certified
     model.bayes_result_ = BayesResult(**expect(unpacker.value(entry["inference"]), dict))
     result = model.bayes_result_
     model.n_iter_ = expect(result.rounds if fit is None else result.iterations, int)

@@ -270,7 +270,7 @@ def proportions_prior(nodes: NodePrecisions, problem: Problem) -> GammaValues:
     if isinstance(problem.targets, LabelSets):
         counts = np.asarray(weights @ problem.targets.matrix(), dtype=np.float64)
     else:
-        counts = np.bincount(problem.targets, weights, problem.n_classes)
+        counts = np.bincount(problem.targets, weights, problem.n_classes).astype(np.float64)
     p = (counts + 0.5) / (weights.sum() + 1.0)
     per_feature = np.asarray(weights @ _squares(problem.X), dtype=np.float64)
     seen = per_feature > 0
