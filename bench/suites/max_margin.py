@@ -297,7 +297,8 @@ def _gene_scores(job: LabelJob, model: Any, has_margin: bool) -> dict[str, Any]:
 _COST_NOTE = (
     "Made-up texts of 20,000 words by a power law, with one path of a tree of three levels each. The first row is "
     "varied in one size at a time. Seconds per pass are those of the whole fit, certificate included, divided by its "
-    "passes; where they are far above processor seconds, the machine did other work as well. Exponents compare the largest with the smallest size."
+    "passes; where they are far above processor seconds, the machine did other work as well. Exponents compare the "
+    "largest with the smallest size."
 )
 
 
