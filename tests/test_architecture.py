@@ -15,7 +15,7 @@ RANKS = (
     ("base",),
     ("classes", "data"),
     ("couplings", "kernels", "likelihood", "solver"),
-    ("margin", "operators", "recursive"),
+    ("bayes", "margin", "operators", "recursive"),
     ("embedding", "fit"),
     ("select",),
 )
@@ -24,7 +24,8 @@ RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in fold
 # The same for python/taxolearn, by folders and by modules that lie in none. "taxolearn" is the package's own __init__.
 PACKAGE = ROOT / "python" / "taxolearn"
 ROOM_RANKS = (
-    ("_core", "blocks"),
+    ("_core", "sequence_codes"),
+    ("blocks",),
     ("progress", "raw_files", "validation"),
     ("features", "readers"),
     ("taxonomy",),

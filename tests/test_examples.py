@@ -116,6 +116,14 @@ def check_several_labels(printed):
     assert learned > fixed + 0.03
 
 
+def check_enzymes(printed):
+    substrings, gapped, both = numbers(r"log loss (\S+),", printed)
+    assert max(gapped, both) < 0.7 * substrings
+    assert 0.4 < numbers(r"learned decay (\S+)", printed)[0] <= 1
+    assert len(re.findall(r"^protein\d: \d \d\.\d\d, \d\.\d", printed, flags=re.MULTILINE)) == 3
+    assert numbers(r"a report of (\d+) kB", printed)[0] > 10
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_it_shows_what_it_says(path, tmp_path):
     check = globals().get(f"check_{path.stem}")

@@ -171,12 +171,12 @@ def test_texts_and_numbers_side_by_side():
 
 
 def test_kinds_are_blocks():
-    options = {"text": "name", "numeric": ["price"], "categorical": ["more", "weight"]}
+    options = {"text": "name", "numeric": ["price"], "categorical": ["more", "weight"], "curves": True}
     features = TableFeatures(**options, output="blocks")
     X = features.fit_transform(TABLE)
     assert isinstance(X, Blocks)
-    assert X.names == ("words", "characters", "numbers", "categories")
-    assert [sparse.issparse(matrix) for matrix in X.matrices] == [True, True, False, True]
+    assert X.names == ("words", "characters", "numbers", "curves", "categories")
+    assert [sparse.issparse(matrix) for matrix in X.matrices] == [True, True, False, True, True]
     assert {matrix.dtype for matrix in X.matrices} == {np.dtype(np.float32)}
     whole = TableFeatures(**options).fit(TABLE)
     np.testing.assert_array_equal(sparse.hstack(X.matrices).toarray(), whole.transform(TABLE).toarray())
@@ -190,7 +190,7 @@ def test_kinds_are_blocks():
 
 def test_kinds_without_features_are_no_blocks():
     table = {"c": [f"v{k}" for k in range(60)], "n": list(range(60))}
-    features = plain(numeric=["n"], categorical=["c"], output="blocks")
+    features = plain(numeric=["n"], categorical=["c"], curves=False, output="blocks")
     assert features.fit_transform(table).n_features == {"numbers": 1}
     assert features.transform(table).n_features == {"numbers": 1}
     assert plain(output="blocks").fit_transform(NAMES).n_features == {"words": 6}
@@ -202,7 +202,7 @@ def test_blocks_have_variances_of_their_own():
     y = [f"{'apples' in name}{price > 0}" for name, price in zip(table["name"], table["price"], strict=True)]
     model = make_pipeline(plain(text="name", numeric=["price"], output="blocks"), KernelLogisticClassifier())
     model.fit(table, y)
-    assert model[-1].blocks_in_ == {"words": 6, "numbers": 1}
+    assert model[-1].blocks_in_ == {"words": 6, "numbers": 1, "curves": 63}
     assert model[-1].hyperparameters_.kernel["words"] != model[-1].hyperparameters_.kernel["numbers"]
     assert model.score(table, y) > 0.9
 
@@ -298,7 +298,9 @@ def test_errors(options, table, message):
         {"numeric": ["price", "weight"]},
         {"categorical": ["more", "weight"]},
         {"text": "name", "numeric": ["price"], "categorical": ["more"]},
-        {"text": "name", "numeric": ["price"], "categorical": ["more"], "output": "blocks"},
+        {"text": "name", "numeric": ["price", "weight"], "categorical": ["more"], "output": "blocks"},
+        {"text": "name", "numeric": ["price"], "curves": False, "output": "blocks"},
+        {"numeric": ["some", "price"], "curves": True},
         {"numeric": ["some"], "dates": ["day", "on"], "categorical": ["more"], "output": "blocks"},
         {"numeric": ["some", "far"], "dates": ["on"], "categorical": ["rare"], "min_df": 2},
         {"dates": ["on"]},
@@ -327,10 +329,18 @@ def wrong_cycles(fitted):
     fitted["dates"]["cycles"]["mapping"][0][1]["list"].append("moon")
 
 
+def descending(fitted):
+    """An array with numbers that do not increase."""
+    return fitted["has_missing"]
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (lambda fitted: fitted.update(width={"list": []}), "its scale of numbers is wrong"),
+        (lambda fitted: fitted.update(curves={"list": []}), "its curves of numbers are wrong"),
+        (lambda fitted: fitted.update(curves={"list": [fitted["dates"]["mean"], {}]}), "it has a value of an"),
+        (lambda fitted: fitted.update(curves={"list": [descending(fitted)]}), "its curves of numbers are wrong"),
         (lambda fitted: fitted["dates"].update(scale=fitted["width"]), "its scale of numbers is wrong"),
         (wrong_cycles, "its dates are wrong"),
         (lambda fitted: fitted.update(others={"list": ["price"]}), "its categories are wrong"),
@@ -339,7 +349,7 @@ def wrong_cycles(fitted):
 )
 def test_wrong_model_files(spoil, message, tmp_path):
     table = TABLE | {"day": ["2024-05-31", "2023-01-02", "", "2020-12-31"]}
-    options = {"numeric": ["weight"], "dates": ["day"], "categorical": ["more"], "sequences": "name"}
+    options = {"numeric": ["weight", "price"], "dates": ["day"], "categorical": ["more"], "sequences": "name"}
     model = make_pipeline(TableFeatures(**options), KernelLogisticClassifier(Linear(), tuning=None))
     taxolearn.save(model.fit(table, ["a", "b", "a", "c"]), tmp_path / "m.taxo")
     container = read_container(tmp_path / "m.taxo")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 from taxolearn import MaxMarginTreeClassifier, load, save
 from taxolearn.datasets import read_fasta
@@ -85,6 +86,11 @@ def test_names_and_what_fit_has_not_seen():
     placed = SequenceFeatures(1, positions=True).fit(["ab"])
     assert placed.get_feature_names_out().tolist() == ["a@0", "b@1"]
     assert placed.transform(["aab"]).toarray().tolist() == [[1, 0]]
+
+
+def test_linear_models_of_others_take_them():
+    X = SequenceFeatures(2).fit_transform(["abab", "cdcd", "aba", "cdc"])
+    assert LinearSVC().fit(X, [0, 1, 0, 1]).score(X, [0, 1, 0, 1]) == 1
 
 
 def test_in_a_pipeline():

@@ -24,15 +24,15 @@ std::shared_ptr<Kernel> to_python(const KernelPointer& kernel) { return std::con
 
 std::vector<KernelPointer> from_python(const Parts& parts) { return {parts.begin(), parts.end()}; }
 
-py::array_t<double> matrix(const Kernel& kernel, const py::object& X, const py::object& Y, int threads) {
+template <class T>
+py::array matrix(const Kernel& kernel, const py::object& X, const py::object& Y, int threads) {
   const Input left_input = as_input(X);
   const Input right_input = Y.is_none() ? left_input : as_input(Y);
   const InputRows left{left_input.view, {}}, right{right_input.view, {}};
   const InputRows& other = Y.is_none() ? left : right;
-  py::array_t<double> out({left.count(), other.count()});
-  const DenseView<double> to(out.mutable_data(), left.count(), other.count());
-  run(threads, py::none(),
-      [&](const Execution& execution) { kernel_matrix<double>(kernel, left, other, to, execution); });
+  py::array_t<T> out({left.count(), other.count()});
+  const DenseView<T> to(out.mutable_data(), left.count(), other.count());
+  run(threads, py::none(), [&](const Execution& execution) { kernel_matrix<T>(kernel, left, other, to, execution); });
   return out;
 }
 
@@ -67,8 +67,13 @@ void bind_kernels(py::module_& module) {
   // Not local to the module: taxolearn_testing takes these kernels too.
   py::class_<Kernel, std::shared_ptr<Kernel>>(module, "Kernel", "A covariance function with fixed parameters.")
       .def_property_readonly("parameters", &Kernel::parameters)
-      .def("matrix", &matrix, py::arg("X"), py::arg("Y") = py::none(), py::arg("n_threads") = 1,
-           "Entries between all rows of X and all rows of Y, or of X and X.")
+      .def(
+          "matrix",
+          [](const Kernel& kernel, const py::object& X, const py::object& Y, int threads, bool single) {
+            return single ? matrix<float>(kernel, X, Y, threads) : matrix<double>(kernel, X, Y, threads);
+          },
+          py::arg("X"), py::arg("Y") = py::none(), py::arg("n_threads") = 1, py::arg("single") = false,
+          "Entries between all rows of X and all rows of Y, or of X and X, maybe in single precision.")
       .def("diag", &diag, py::arg("X"), "k(x, x) of all rows x of X.")
       .def("gradient", &gradient, py::arg("X"), py::arg("Q"), py::arg("n_threads") = 1,
            "Derivatives of sum_ij Q_ij k(x_i, x_j) by the logarithms of all parameters.");
@@ -92,6 +97,24 @@ void bind_kernels(py::module_& module) {
   module.def(
       "PrecomputedKernel", [](double variance) { return to_python(make_precomputed_kernel(variance)); },
       py::arg("variance"));
+  module.def(
+      "SubsequenceKernel",
+      [](int length, double decay, bool normalized, double variance) {
+        return to_python(make_subsequence_kernel(length, decay, normalized, variance));
+      },
+      py::arg("length"), py::arg("decay"), py::arg("normalized"), py::arg("variance"));
+  module.def(
+      "SpectrumKernel",
+      [](const std::vector<int>& lengths, bool normalized, double variance) {
+        return to_python(make_spectrum_kernel(lengths, normalized, variance));
+      },
+      py::arg("lengths"), py::arg("normalized"), py::arg("variance"));
+  module.def(
+      "WeightedDegreeKernel",
+      [](const std::vector<int>& lengths, bool normalized, double variance) {
+        return to_python(make_weighted_degree_kernel(lengths, normalized, variance));
+      },
+      py::arg("lengths"), py::arg("normalized"), py::arg("variance"));
   module.def(
       "SumKernel", [](const Parts& parts) { return to_python(make_sum_kernel(from_python(parts))); }, py::arg("parts"));
   module.def(

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from taxolearn.sequence_codes import are_strings, letter_codes
+
 __all__ = ["Blocks", "n_stored", "stack_rows"]
 
 
@@ -20,7 +22,7 @@ class Blocks:
     Parameters
     ----------
     blocks : mapping from names to arrays, sparse matrices or data frames of shape (n_samples, n_features of the block)
-        In this order.
+        In this order. A list or a column of strings becomes the codes of their letters, for a kernel of strings.
 
     Attributes
     ----------
@@ -168,6 +170,8 @@ def stack_rows(first: Any, second: Any) -> Any:
 def _as_matrix(name: str, matrix: Any) -> Any:
     if isinstance(matrix, Blocks):
         raise TypeError(f"block {name!r} has blocks itself, expected a matrix")
+    if are_strings(matrix):
+        return letter_codes(matrix, f"block {name!r}")
     matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
     if matrix.ndim != 2:
         raise ValueError(f"block {name!r} has {matrix.ndim} dimensions, expected 2: rows and features")

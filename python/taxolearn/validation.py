@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from taxolearn import _core
 from taxolearn.blocks import Blocks
+from taxolearn.sequence_codes import are_strings, letter_codes
 
 __all__ = [
     "check_choice",
@@ -72,6 +73,8 @@ def check_inputs(estimator: Any, X: Any, y: Any = None, *, reset: bool, blocks: 
     blocks : bool, default=False
         Whether the estimator can be fitted to ``Blocks``.
     """
+    if getattr(getattr(estimator, "kernel", None), "reads_sequences", False) and are_strings(X):
+        X = letter_codes(X)
     if isinstance(X, Blocks):
         return _check_blocks_of(estimator, X, y, reset=reset, blocks=blocks)
     known = getattr(estimator, "blocks_in_", None)

@@ -36,6 +36,7 @@ _RUN = 10  # classes that follow each other in sorted order, since these are oft
 _FOLDS = 3  # of which one is held out if there are so many rows
 _EVALUATIONS = 12
 _FIRST_STEP = float(np.log(8.0))
+_MOST_PRODUCTS = 300  # of a fold with its derivatives, from which on fits are too slow; temperatures do the rest
 
 
 def start_block_variances(X: Blocks) -> dict[str, float]:
@@ -105,7 +106,13 @@ def learn_block_variances(
         random_state=random_state,
     )
     objective = CrossValidationObjective(model, part, codes, None if weights is None else weights[rows])
-    found = step_by_signs(objective, first_step=_FIRST_STEP, max_evaluations=_EVALUATIONS, deadline=deadline)
+    found = step_by_signs(
+        objective,
+        first_step=_FIRST_STEP,
+        max_evaluations=_EVALUATIONS,
+        most_products=_MOST_PRODUCTS * len(np.unique(folds[folds >= 0])),
+        deadline=deadline,
+    )
     kernel: Any = objective.parameters.table(found.theta).kernel
     return {name: float(kernel[name].variance) for name in X.names}
 

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
+from taxolearn.sequence_codes import as_sequences
 from taxolearn.validation import check_choice, check_number
 
 __all__ = ["LARGEST_CODE", "SequenceFeatures"]
@@ -144,7 +145,9 @@ class SequenceFeatures(TransformerMixin, BaseEstimator):
         out.sum_duplicates()
         if self.normalized:
             out = normalize(out, copy=False)
-        return sp.csr_array(out.astype(self.dtype))
+        index = np.int32 if max(out.nnz, self.n_features_) < 2**31 else np.int64  # liblinear takes no other
+        parts = (out.data.astype(self.dtype), out.indices.astype(index), out.indptr.astype(index))
+        return sp.csr_array(parts, shape=shape)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the features: their substrings, with "@" and the place where that counts."""
@@ -178,13 +181,8 @@ class SequenceFeatures(TransformerMixin, BaseEstimator):
         return sorted({check_number("lengths", each, least=1, integer=True) for each in given})
 
     def _split(self, X: Any) -> list[Sequence[str]]:
-        if isinstance(X, str) or getattr(X, "ndim", 1) != 1:
-            raise TypeError("X must be a list or a column of strings, one per sequence")
-        rows = X.tolist() if hasattr(X, "tolist") else list(X)
-        for row, sequence in enumerate(rows):
-            if not isinstance(sequence, str):
-                raise TypeError(f"X: row {row} is {sequence!r}, expected a string")
-        return rows if self.unit == "letters" else [sequence.split() for sequence in rows]
+        rows = as_sequences(X)
+        return list(rows) if self.unit == "letters" else [sequence.split() for sequence in rows]
 
     def _numbers(self, sequence: Sequence[str], number_of: dict[str, int]) -> Codes:
         """Numbers of the units; 0 for those that fit has not seen."""

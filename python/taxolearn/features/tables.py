@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from taxolearn.blocks import Blocks
 from taxolearn.features.cells import CellError, Dates, as_dates, as_numbers
 from taxolearn.features.embeddings import SentenceEmbeddings
-from taxolearn.features.scales import NumberScale, cycle_features, cycle_names, cycles_of
+from taxolearn.features.scales import Curves, NumberScale, cycle_features, cycle_names, cycles_of
 from taxolearn.features.sequences import usual_lengths, without_blanks
 from taxolearn.features.term_weights import WORD, TermWeights
 from taxolearn.validation import check_choice, check_threads
@@ -49,8 +49,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     With texts or sequences the result is a CSR matrix. Numbers and dates alone, or with categories that have few
     values, are a dense array. ``output="blocks"`` keeps the kinds apart, so that a classifier can give each a variance
-    of its own: "words", "characters" and "sequences" (sparse), "numbers" and "dates" (dense), "categories" (sparse),
-    "embedding" and "embedding_columns" (dense), those that there are.
+    of its own: "words", "characters" and "sequences" (sparse), "numbers" (dense) and "curves" of them (sparse), "dates"
+    (dense), "categories" (sparse), "embedding" and "embedding_columns" (dense), those that there are.
 
     Parameters
     ----------
@@ -91,6 +91,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     letters : pair of int or "auto", default="auto"
         Shortest and longest words of letters in sequences. "auto" takes one length: the longest of which there are up
         to 200,000 words of letters that are equally frequent. That is 8 for DNA and 4 for proteins.
+    curves : bool or "auto", default="auto"
+        Whether linear models see piecewise linear functions of each number besides the number itself, in the block
+        "curves" (``features.scales.Curves``). "auto": in blocks, where numbers stand beside other kinds. Tables of
+        numbers alone are better left to kernels.
 
     Attributes
     ----------
@@ -98,6 +102,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         By kind: "words", "characters" and "sequences".
     numbers_ : NumberScale or None
         How numbers become features.
+    curves_ : Curves or None
+        The curves of numbers.
     dates_ : NumberScale or None
         The same for the seconds of dates.
     cycles_ : dict of str to list of str
@@ -144,6 +150,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         dates: Sequence[str] | None = None,
         sequences: str | Sequence[str] | None = None,
         letters: tuple[int, int] | str = "auto",
+        curves: bool | str = "auto",
     ) -> None:
         self.text = text
         self.numeric = numeric
@@ -160,6 +167,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.dates = dates
         self.sequences = sequences
         self.letters = letters
+        self.curves = curves
 
     def fit(self, X: Any, y: Any = None) -> TableFeatures:
         """Learn the vocabulary and the scale.
@@ -202,6 +210,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             except ValueError as error:
                 raise ValueError(f"TableFeatures: the {what} cannot be learned from: {error}") from None
         self.numbers_ = None if numbers is None else NumberScale.of(numbers)
+        self.curves_ = Curves.of(numbers) if numbers is not None and self._has_curves() else None
         self.dates_ = NumberScale.of(_seconds(dates)) if dates else None
         self.cycles_ = {name: cycles_of(column) for name, column in dates.items()}
         parts |= self._scaled(numbers, dates)
@@ -256,6 +265,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             names += terms if kind == "words" else [f"{before}'{term}'" for term in terms]
         if self.numbers_ is not None:
             names += self.numbers_.names(self.numeric or ())
+        if self.curves_ is not None:
+            names += self.curves_.names(self.numeric or ())
         if self.dates_ is not None:
             names += self.dates_.names(list(self.cycles_))
         names += [each for name, cycles in self.cycles_.items() for each in cycle_names(name, cycles)]
@@ -374,18 +385,26 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return columns
 
     def _scaled(self, numbers: NDArray[np.float64] | None, dates: Mapping[str, Dates]) -> dict[str, Any]:
-        """The parts "numbers" and "dates", if there are any."""
+        """The parts "numbers", "curves" and "dates", if there are any."""
         parts = {}
         if numbers is not None:
             if self.numbers_ is None or numbers.shape[1] != len(self.numbers_.mean):
                 raise ValueError("TableFeatures: other numeric columns than in fit")
             parts["numbers"] = self.numbers_.features(numbers)
+            if self.curves_ is not None:
+                parts["curves"] = self.curves_.features(numbers)
         if dates:
             if self.dates_ is None or list(dates) != list(self.cycles_):
                 raise ValueError("TableFeatures: other columns of dates than in fit")
             cycles = [cycle_features(dates[name], cycles) for name, cycles in self.cycles_.items()]
             parts["dates"] = np.hstack([self.dates_.features(_seconds(dates)), *cycles])
         return parts
+
+    def _has_curves(self) -> bool:
+        if self.curves != "auto" and not isinstance(self.curves, (bool, np.bool_)):
+            raise ValueError(f'TableFeatures: curves must be True, False or "auto", got {self.curves!r}')
+        others = (self.text, self.sequences, self.categorical, self.embed, self.embedding_columns)
+        return self.output == "blocks" and any(others) if self.curves == "auto" else bool(self.curves)
 
     def _least(self, rows: int) -> Any:
         """In how many rows something must occur."""

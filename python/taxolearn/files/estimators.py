@@ -17,11 +17,11 @@ from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier, class_functions, set_class_functions
 from taxolearn.features.embeddings import SentenceEmbeddings
 from taxolearn.features.missing import ColumnMeans
-from taxolearn.features.scales import CYCLES, NumberScale
+from taxolearn.features.scales import CYCLES, Curves, NumberScale
 from taxolearn.features.tables import TableFeatures
 from taxolearn.files.container import ContentError, NotStorableError, Packer, Unpacker, expect
 from taxolearn.files.embeddings import pack_embeddings, unpack_embeddings
-from taxolearn.files.sequences import Substrings
+from taxolearn.files.sequences import Substrings, WordCodes
 from taxolearn.files.version1 import upgrade_fit, upgrade_hyperparameters, upgrade_name, upgrade_parameters
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult
@@ -43,6 +43,7 @@ __all__ = [
     "unpack_common",
     "unpack_fit",
     "unpack_functions",
+    "unpack_hyperparameters",
     "unpack_transformer",
 ]
 
@@ -107,7 +108,7 @@ def pack_fit(model: Any, packer: Packer) -> dict[str, Any]:
 
 def unpack_fit(model: Any, entry: Any, unpacker: Unpacker, version: int) -> None:
     """Set what ``pack_fit`` stored."""
-    model.hyperparameters_ = _unpack_hyperparameters(entry, unpacker, version)
+    model.hyperparameters_ = unpack_hyperparameters(entry, unpacker, version)
     fit = expect(unpacker.value(entry["fit"]), dict)
     fit = upgrade_fit(fit) if version == 1 else fit
     is_joint = "ranks" in fit
@@ -147,12 +148,12 @@ def describe_classifier(entry: Any, unpacker: Unpacker, version: int) -> dict[st
     """What ``read_report`` says about the functions, the hyperparameters and the fit of a stored classifier."""
     return {
         "functions": expect(entry["functions"]["kind"], str),
-        "hyperparameters": _unpack_hyperparameters(entry, unpacker, version).to_dict(),
+        "hyperparameters": unpack_hyperparameters(entry, unpacker, version).to_dict(),
         "fit": {name: value for name, value in entry["fit"]["mapping"] if name != "timings"},
     }
 
 
-def _unpack_hyperparameters(entry: Any, unpacker: Unpacker, version: int) -> Hyperparameters:
+def unpack_hyperparameters(entry: Any, unpacker: Unpacker, version: int) -> Hyperparameters:
     fields: dict[str, Any] = {"kernel": None} | expect(unpacker.value(entry["hyperparameters"]), dict)
     if version == 1:
         fields = upgrade_hyperparameters(fields)
@@ -392,6 +393,7 @@ class _Table:
         return {
             "vectorizers": [[kind, pack_transformer(each, packer)] for kind, each in transformer.vectorizers_.items()],
             **_pack_scale(transformer.numbers_, packer),
+            "curves": None if transformer.curves_ is None else packer.value(list(transformer.curves_.knots)),
             "dates": _pack_scale(transformer.dates_, packer) | {"cycles": packer.value(transformer.cycles_)},
             "categories": packer.value(transformer.categories_),
             "others": packer.value(transformer.others_),
@@ -415,6 +417,9 @@ class _Table:
             raise ContentError("its dates are wrong")
         transformer.cycles_ = cycles
         transformer.numbers_ = _unpack_scale(entry, len(transformer.numeric or ()), unpacker)
+        transformer.curves_ = None  # as in files of before
+        if entry.get("curves") is not None:
+            transformer.curves_ = _unpack_curves(entry["curves"], len(transformer.numeric or ()), unpacker)
         transformer.dates_ = _unpack_scale(dates, len(cycles), unpacker)
         categories = expect(unpacker.value(entry["categories"]), dict) if "categories" in entry else {}
         is_right = list(categories) == list(dict.fromkeys(transformer.categorical or ()))
@@ -458,13 +463,25 @@ def _unpack_scale(entry: Any, columns: int, unpacker: Unpacker) -> NumberScale |
     return NumberScale(**arrays | {"has_missing": arrays["has_missing"] > 0})
 
 
+def _unpack_curves(entry: Any, columns: int, unpacker: Unpacker) -> Curves:
+    knots = expect(unpacker.value(entry), list)
+    is_right = len(knots) == columns
+    for each in knots:
+        is_right &= isinstance(each, np.ndarray) and each.ndim == 1 and each.dtype == np.float64
+        is_right = is_right and bool(np.isfinite(each).all() and (np.diff(each) > 0).all())
+    if not is_right:
+        raise ContentError("its curves of numbers are wrong")
+    return Curves(tuple(knots))
+
+
 def _are_cycles(cycles: Any) -> bool:
     return isinstance(cycles, list) and len(set(cycles)) == len(cycles) and set(cycles) <= set(CYCLES)
 
 
-_KINDS: tuple[_Scaler | _Vectorizer | _Table | Substrings, ...] = (
+_KINDS: tuple[_Scaler | _Vectorizer | _Table | Substrings | WordCodes, ...] = (
     _Table(),
     Substrings(),
+    WordCodes(),
     _Vectorizer(text.TfidfVectorizer),
     _Vectorizer(text.CountVectorizer),
     _Scaler(text.HashingVectorizer, ()),

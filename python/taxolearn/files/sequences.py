@@ -1,14 +1,15 @@
-"""Substrings of sequences in model files: the letters or words they are made of, and which one each feature is."""
+"""Sequences in model files: the letters or words they are made of, and which substring each feature is."""
 
 import json
 from typing import Any
 
 import numpy as np
 
+from taxolearn.features.sequence_codes import SequenceCodes
 from taxolearn.features.sequence_features import LARGEST_CODE, SequenceFeatures
 from taxolearn.files.container import ContentError, Packer, Unpacker, expect
 
-__all__ = ["Substrings"]
+__all__ = ["Substrings", "WordCodes"]
 
 
 class Substrings:
@@ -20,9 +21,9 @@ class Substrings:
         """What was fitted; hashed substrings need their number only."""
         if transformer.codes_ is None:
             return {"units": None, "codes": None, "longest": 0, "n_features": int(transformer.n_features_)}
-        coded = json.dumps(transformer.units_, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        assert transformer.units_ is not None
         return {
-            "units": packer.array("units", np.frombuffer(coded, dtype=np.uint8)),
+            "units": _pack_units(transformer.units_, packer),
             "codes": packer.array("codes", transformer.codes_),
             "longest": int(transformer._longest),
             "n_features": int(transformer.n_features_),
@@ -38,13 +39,43 @@ class Substrings:
             if n_features != transformer.n_hashed or n_features < 1:
                 raise ContentError("its number of hashed substrings is wrong")
             return
-        coded = unpacker.array(entry["units"], None, kinds="u").tobytes().decode("utf-8", "surrogatepass")
-        units = [expect(unit, str) for unit in expect(json.loads(coded), list)]
+        units = _unpack_units(entry["units"], unpacker)
         codes = unpacker.array(entry["codes"], n_features, kinds="i").astype(np.int64)
         longest = expect(entry["longest"], int)
-        if units != sorted(set(units)) or longest < 0 or n_features < 1:
+        if longest < 0 or n_features < 1:
             raise ContentError("its letters are wrong")
         transformer.units_, transformer.codes_, transformer._longest = units, codes, longest
         possible = transformer._possible_codes()
         if possible > LARGEST_CODE or codes[0] < 0 or codes[-1] >= possible or (np.diff(codes) <= 0).any():
             raise ContentError("its substrings are wrong")
+
+
+class WordCodes:
+    """How to store the words of codes; letters need none."""
+
+    kind: type[Any] = SequenceCodes
+
+    def pack(self, transformer: SequenceCodes, packer: Packer) -> dict[str, Any]:
+        """The words."""
+        words = transformer.words_
+        return {"units": None if words is None else _pack_units(words.tolist(), packer)}
+
+    def unpack(self, transformer: SequenceCodes, entry: Any, unpacker: Unpacker) -> None:
+        """Take them, if there are as many as the transformer needs."""
+        if (entry["units"] is None) != (transformer.unit == "letters"):
+            raise ContentError("it has words for letters, or none for words")
+        units = entry["units"]
+        transformer.words_ = None if units is None else np.array(_unpack_units(units, unpacker), dtype=object)
+
+
+def _pack_units(units: list[str], packer: Packer) -> str:
+    coded = json.dumps(units, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return packer.array("units", np.frombuffer(coded, dtype=np.uint8))
+
+
+def _unpack_units(name: Any, unpacker: Unpacker) -> list[str]:
+    coded = unpacker.array(name, None, kinds="u").tobytes().decode("utf-8", "surrogatepass")
+    units = [expect(unit, str) for unit in expect(json.loads(coded), list)]
+    if units != sorted(set(units)):
+        raise ContentError("its letters are wrong")
+    return units

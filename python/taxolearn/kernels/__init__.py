@@ -2,7 +2,8 @@
 
 All parameters live on log scale with bounds, and can be fixed. Kernels add, multiply and scale:
 ``RBF(2.0) + 0.1 * Linear()``. The estimator takes one kernel shared by all classes, or ``PerClass``, ``PerNode`` and
-``PerGroup`` for kernels of their own. ``PerBlock`` has one for every block of the inputs.
+``PerGroup`` for kernels of their own. ``PerBlock`` has one for every block of the inputs. ``Subsequence``,
+``Spectrum`` and ``WeightedDegree`` compare strings.
 """
 
 from taxolearn.kernels.argument import PerClass, PerGroup, PerNode, as_kernel, kernel_names
@@ -12,6 +13,7 @@ from taxolearn.kernels.inner_product import Cosine, Linear, Polynomial
 from taxolearn.kernels.per_block import PerBlock
 from taxolearn.kernels.precomputed import Precomputed
 from taxolearn.kernels.stationary import RBF, Matern, RationalQuadratic
+from taxolearn.kernels.strings import Spectrum, Subsequence, WeightedDegree
 
 __all__ = [
     "RBF",
@@ -28,7 +30,10 @@ __all__ = [
     "Precomputed",
     "Product",
     "RationalQuadratic",
+    "Spectrum",
+    "Subsequence",
     "Sum",
+    "WeightedDegree",
     "as_kernel",
     "kernel_names",
 ]

@@ -25,6 +25,7 @@ from taxolearn.kernels.leaf import Leaf, Table
 from taxolearn.kernels.per_block import PerBlock
 from taxolearn.kernels.precomputed import Precomputed
 from taxolearn.kernels.stationary import RBF, Matern, RationalQuadratic
+from taxolearn.kernels.strings import Spectrum, Subsequence, WeightedDegree
 from taxolearn.taxonomy.tree import Taxonomy
 from taxolearn.validation import check_choice
 
@@ -140,7 +141,7 @@ _KINDS: dict[str, tuple[type[Leaf], Callable[[Any], dict[str, Any]]]] = {
 
 # Kernels that model files hold, by the names of their classes.
 STORABLE: dict[str, type[Leaf]] = {kernel.__name__: kernel for kernel, _ in _KINDS.values()}
-STORABLE["Precomputed"] = Precomputed
+STORABLE |= {kernel.__name__: kernel for kernel in (Precomputed, Spectrum, Subsequence, WeightedDegree)}
 
 
 def kernel_names() -> tuple[str, ...]:
@@ -220,6 +221,12 @@ class _Own(Parametrized):
         check_choice(f"{owner}: share", self.share, _SHARES)
         if self.share == "correlation" and isinstance(self.kernel, Table):
             self._check_one_correlation()
+
+    @property
+    def reads_sequences(self) -> bool:
+        """Whether the inputs are strings, or codes of their letters."""
+        kernels = self.kernel.values() if isinstance(self.kernel, Table) else [self.kernel]
+        return any(isinstance(kernel, Kernel) and kernel.reads_sequences for kernel in kernels)
 
     def _own_params(self) -> dict[str, Any]:
         return {"kernel": self.kernel, "share": self.share}

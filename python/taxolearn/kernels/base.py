@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from taxolearn import _core
+from taxolearn.sequence_codes import are_strings, letter_codes
 from taxolearn.validation import check_number, check_rows, check_threads
 
 __all__ = ["Kernel", "Parameter", "Parametrized", "Product", "Sum", "with_params"]
@@ -79,6 +80,8 @@ class Kernel(Parametrized, ABC):
         Whether the inputs are kernel matrices instead of features.
     reads_blocks : bool
         Whether the inputs are ``Blocks``.
+    reads_sequences : bool
+        Whether the inputs are strings, or codes of their letters.
     """
 
     __array_ufunc__ = None  # numpy scalars leave ``number * kernel`` to us
@@ -86,6 +89,7 @@ class Kernel(Parametrized, ABC):
     is_native: bool = True
     is_precomputed: bool = False
     reads_blocks: ClassVar[bool] = False
+    reads_sequences: bool = False
 
     @abstractmethod
     def to_core(self) -> _core.Kernel:
@@ -199,11 +203,14 @@ class Kernel(Parametrized, ABC):
 
     # Evaluation
 
-    def __call__(self, X: Any, Y: Any = None, *, n_threads: int | None = None) -> Floats:
+    def __call__(
+        self, X: Any, Y: Any = None, *, n_threads: int | None = None, dtype: npt.DTypeLike = np.float64
+    ) -> npt.NDArray[Any]:
         """The kernel matrix between the rows of ``X`` and of ``Y``, by default those of ``X`` again.
 
-        Inputs may be dense or sparse, in single or double precision; the result is a float64 array. A ``Precomputed``
-        kernel takes for ``X`` rows of kernel values with the training points and for ``Y`` the training matrix.
+        Inputs may be dense or sparse, in single or double precision; the result is a float64 array, or with
+        ``dtype=np.float32`` one that is computed in single precision, in half the memory. A ``Precomputed`` kernel
+        takes for ``X`` rows of kernel values with the training points and for ``Y`` the training matrix.
         """
         X = self._check_inputs(X, "X")
         if Y is not None:
@@ -212,7 +219,11 @@ class Kernel(Parametrized, ABC):
                 raise ValueError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}, expected the same number")
             if not self.is_native:
                 X, Y = _alike(X, Y)
-        return self._matrix(X, Y, check_threads(n_threads))
+        if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+            raise ValueError(f"dtype is {dtype!r}, expected float32 or float64")
+        if self.is_native and np.dtype(dtype) == np.float32:
+            return self.to_core().matrix(X, Y, check_threads(n_threads), single=True)  # type: ignore[no-any-return]
+        return self._matrix(X, Y, check_threads(n_threads)).astype(dtype, copy=False)
 
     def diag(self, X: Any) -> Floats:
         """The diagonal of the kernel matrix of the rows of ``X``."""
@@ -230,12 +241,12 @@ class Kernel(Parametrized, ABC):
         """Rows in a form that the core reads in place."""
         if self.is_precomputed and sp.issparse(X):
             raise TypeError(f"{name} is sparse, but a Precomputed kernel needs a dense matrix; use {name}.toarray()")
-        X = check_rows(X, name)
+        X = check_rows(letter_codes(X, name) if self.reads_sequences and are_strings(X) else X, name)
         self.check_reads(X)
         return X
 
     def _matrix(self, X: Any, Y: Any, n_threads: int) -> Floats:
-        return self.to_core().matrix(X, Y, n_threads)
+        return self.to_core().matrix(X, Y, n_threads)  # type: ignore[no-any-return]
 
     def _diag(self, X: Any) -> Floats:
         return self.to_core().diag(X)
@@ -277,7 +288,13 @@ class _Combination(Kernel):
                 f"{kind.__name__}: a Precomputed kernel reads a kernel matrix, the other parts read features, so they "
                 "cannot go together; evaluate the others, combine the matrices and use Precomputed alone"
             )
+        if len({part.reads_sequences for part in flat}) > 1:
+            raise ValueError(
+                f"{kind.__name__}: a kernel of strings reads sequences, the other parts read features, so they cannot "
+                'go together; give each its inputs: Blocks({"sequence": strings, "features": X})'
+            )
         object.__setattr__(self, "parts", tuple(flat))
+        object.__setattr__(self, "reads_sequences", flat[0].reads_sequences)
         object.__setattr__(self, "is_native", all(part.is_native for part in flat))
         object.__setattr__(self, "is_precomputed", flat[0].is_precomputed)
 

@@ -58,6 +58,7 @@ class Leaf(Kernel):
     fixed: bool | str | Iterable[str] = field(default=(), kw_only=True)
 
     _names: ClassVar[tuple[str, ...]] = ("variance",)  # of the parameters, in the order of the core
+    _usual_bounds: ClassVar[Mapping[str, tuple[float, float]]] = Table()  # where they are not DEFAULT_BOUNDS
     _core_kernel: ClassVar[Callable[..., _core.Kernel]]  # takes the positional arguments, in the same order
 
     @property
@@ -124,7 +125,7 @@ class Leaf(Kernel):
 
     def _parameters_named(self, name: str) -> list[Parameter]:
         value = getattr(self, name)
-        low, high = map(math.log, self.bounds.get(name, DEFAULT_BOUNDS))
+        low, high = map(math.log, self.bounds.get(name, self._usual_bounds.get(name, DEFAULT_BOUNDS)))
         values = {f"{name}[{k}]": scale for k, scale in enumerate(value)} if isinstance(value, tuple) else {name: value}
         logs = {label: math.log(number) if number > 0 else -math.inf for label, number in values.items()}
         free = name not in self._fixed

@@ -5,6 +5,8 @@
 //   polynomial    v (s x.x' + o)^degree                      theta = log (s, o, v); the derivative by log o is 0 at 0
 //   cosine        v x.x' / (|x| |x'|), 0 where a norm is 0   theta = log (v)
 //   precomputed   v X[i, j]                                  theta = log (v)
+//   subsequence   see make_subsequence_kernel                theta = log (decay, v)
+//   spectrum, weighted degree                                theta = log (v)
 //   sum, product  of two or more kernels                     theta = those of the parts, one after the other
 //   blocks        sum of one kernel per block of the inputs  theta = those of the parts, one after the other
 //
@@ -44,6 +46,21 @@ std::shared_ptr<const Kernel> make_cosine_kernel(double variance);
 /// j) is v times column right.source(j) of row left.source(i). That matrix must be symmetric up to rounding; its lower
 /// triangle (in the order of the selected rows) counts.
 std::shared_ptr<const Kernel> make_precomputed_kernel(double variance);
+
+// The kernels of sequences read sparse rows whose entries are the codes of letters: whole numbers from 1 to 2^24 in
+// columns 0, 1, 2, ... with none left out. How many columns there are does not matter. `normalized` divides by
+// sqrt(k(x, x) k(x', x')); what has no substring at all then stays 0.
+
+/// Pairs of equal subsequences of 1 to 8 letters, with gaps: each counts decay^(its spans in both sequences), for a
+/// decay of at most 1.
+std::shared_ptr<const Kernel> make_subsequence_kernel(int length, double decay, bool normalized, double variance);
+
+/// Inner products of the counts of all substrings of some lengths.
+std::shared_ptr<const Kernel> make_spectrum_kernel(const std::vector<int>& lengths, bool normalized, double variance);
+
+/// Equal substrings at equal places; one of k letters counts 2 (d - k + 1) / (d (d + 1)), where d is the largest length.
+std::shared_ptr<const Kernel> make_weighted_degree_kernel(const std::vector<int>& lengths, bool normalized,
+                                                          double variance);
 
 std::shared_ptr<const Kernel> make_sum_kernel(std::vector<std::shared_ptr<const Kernel>> parts);
 std::shared_ptr<const Kernel> make_product_kernel(std::vector<std::shared_ptr<const Kernel>> parts);
