@@ -15,7 +15,7 @@ RANKS = (
     ("base",),
     ("classes", "data"),
     ("couplings", "kernels", "likelihood", "solver"),
-    ("margin", "operators", "recursive"),
+    ("bayes", "margin", "operators", "recursive"),
     ("embedding", "fit"),
     ("select",),
 )

@@ -210,6 +210,21 @@ def test_the_page_of_margins_runs(capsys):
     assert proba.startswith("[[")
 
 
+def test_the_page_of_hierarchical_bayes_runs(capsys):
+    assert run_page("hierarchical-bayes.md") == 4
+    lines = capsys.readouterr().out.splitlines()
+    assert float(lines[0].split()[0]) > 0.6
+    leaves = ["art", "pet/cat", "pet/dog", "place/beach", "place/town"]
+    assert [line.split()[0] for line in lines[1:8]] == ["pet", "place", *leaves]
+    answers, precisions, (sure, averaged), (rounds, rises, right) = lines[8], lines[9], *map(str.split, lines[10:])
+    assert len(ast.literal_eval(answers)) == 3
+    assert precisions.startswith("{'pet'")
+    assert float(averaged) < float(sure)
+    assert int(rounds) > 1
+    assert rises == "True"
+    assert float(right) > 0.6
+
+
 def test_the_page_of_several_labels_runs(capsys):
     assert run_page("several-labels.md") == 9
     first, classes, found, sizes, top, single, machine, answers, radial, reported = capsys.readouterr().out.splitlines()

@@ -1,5 +1,7 @@
 """Classification by label embeddings: what it consists of, forms of labels, files, refits."""
 
+from mmap import mmap
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,10 +15,12 @@ from taxolearn import (
     KernelLogisticClassifier,
     LabelEmbedding,
     LabelEmbeddingClassifier,
+    PoolClassifier,
     RecursiveRegularizationClassifier,
     Taxonomy,
+    TopDownClassifier,
 )
-from taxolearn.estimators import embedding_classifier
+from taxolearn.estimators import embedding_classifier, embedding_decoders
 from taxolearn.estimators.random_features import RandomFeatures, best_bandwidth
 from taxolearn.kernels import Linear
 
@@ -221,9 +225,120 @@ def test_blocks_of_inputs():
     np.testing.assert_allclose(model.predict_proba(blocks), quick().fit(X, y).predict_proba(X), atol=1e-5)
 
 
+def test_top_down_decoder_is_top_down_on_embedded_rows():
+    X, y = problem()
+    model = quick(decoder="top-down", taxonomy=TREE).fit(X, y)
+    Z = LabelEmbedding(6, ridge=0.01).fit(X, y).transform(X)
+    by_hand = TopDownClassifier(TREE, tuning=None, tol=1e-5).fit(Z, y)
+    np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(Z), atol=1e-9)
+    labels, values = model.top_classes(X, 3)
+    expected = np.sort(by_hand.predict_proba(Z), axis=1)[:, ::-1][:, :3]
+    np.testing.assert_allclose(values, expected, atol=1e-9)
+    np.testing.assert_array_equal(labels[:, 0], by_hand.predict(Z))
+
+
+def test_top_down_decoder_makes_a_tree_of_like_classes(monkeypatch):
+    """With a branching of four, the clusters of sixteen classes are the four groups that the data have."""
+    monkeypatch.setattr(embedding_decoders, "_BRANCHING", 4)
+    monkeypatch.setattr(embedding_decoders, "_ENTRIES", 0)
+    rng = np.random.default_rng(3)
+    branch, leaf = np.repeat(np.arange(4), 120), np.tile(np.repeat(np.arange(4), 30), 4)
+    y = np.array([f"{'ABCD'[b]}{k}" for b, k in zip(branch, leaf, strict=True)])
+    X = 8.0 * np.eye(4, 8)[branch] + 0.3 * (np.eye(4, 8, 4)[leaf] + rng.standard_normal((480, 8)))
+    model = quick(7).fit(X, y)
+    assert isinstance(model.decoder_, TopDownClassifier)
+    found = {frozenset(name[0] for name in model.taxonomy_.leaves(node)) for node in model.taxonomy_.names[1:5]}
+    assert found == {frozenset(name) for name in "ABCD"}
+    assert model.score(X, y) > 0.3
+    refitted = model.refit(X, y)
+    assert refitted.taxonomy_.to_edges() == model.taxonomy_.to_edges()
+
+
+def test_labels_in_parts_have_the_same_minimum(monkeypatch):
+    X, y = problem()
+    sets = [{name} if k % 5 else {name, "A/0"} for k, name in enumerate(y)]
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    whole = quick(tol=1e-10).fit(X, sets, weights)
+    monkeypatch.setattr(embedding_decoders, "_ENTRIES", 5 * len(X))
+    parts = quick(tol=1e-10).fit(X, sets, weights)
+    np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-5)
+    np.testing.assert_array_equal(parts.classes_, whole.classes_)
+    assert parts.predict(X) == whole.predict(X)
+    one, other = parts.decoder_.result_, whole.decoder_.result_
+    assert one.objective == pytest.approx(other.objective, rel=1e-9)
+    assert one.relative_gap <= 1e-10
+    assert parts.decoder_.get_params()["tuning"] is None
+
+
+def test_labels_in_parts_learn_from_some_rows(monkeypatch, tmp_path):
+    X, y = problem()
+    sets = [{name} for name in y]
+    monkeypatch.setattr(embedding_decoders, "_ENTRIES", 5 * len(X))
+    monkeypatch.setattr(embedding_decoders, "_WORK", 150 * 12)
+    monkeypatch.setattr(embedding_decoders, "_LEAST_ROWS", 150)
+    model = quick(tuning="cv").fit(X, sets)
+    assert model.decoder_.coef_.shape == (12, 6)
+    assert model.decoder_.C_ > 0
+    assert len(model.decoder_.thresholds_) == 12
+    assert model.score(X, sets) > 0.5
+    assert isinstance(model.decide(X, thresholds="s-cut"), list)
+    taxolearn.save(model, tmp_path / "model.taxo", dtype="float64")
+    loaded = taxolearn.load(tmp_path / "model.taxo")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert model.refit(X, sets).decoder_.C_ == model.decoder_.C_
+
+
+def test_variance_is_learned_on_all_rows_of_some_classes(monkeypatch):
+    X, y = problem(n=400)
+    monkeypatch.setattr(embedding_decoders, "_WORK", 100)
+    monkeypatch.setattr(embedding_decoders, "_CLASS_WORK", 25 * 400 / 12)  # five classes
+    seen = []
+    learn = KernelLogisticClassifier.tuned
+
+    def watched(model, Z, labels, weights=None, folds=None):
+        seen.append((len(Z), len(np.unique(labels))))
+        return learn(model, Z, labels, weights, folds)
+
+    monkeypatch.setattr(KernelLogisticClassifier, "tuned", watched)
+    model = quick(tuning="cv").fit(X, y)
+    ((rows, classes),) = seen
+    counts = np.sort(np.unique(y, return_counts=True)[1])
+    assert classes == 5
+    assert counts[:5].sum() <= rows <= counts[-5:].sum()
+    assert model.decoder_.kernel.variance == model.decoder_.hyperparameters_.kernel.variance
+    assert model.score(X, y) > 0.6
+
+
+def test_expert_of_a_pool(tmp_path):
+    X, y = problem()
+    experts = [("softmax", KernelLogisticClassifier(tuning=None)), ("embedding", quick())]
+    pool = PoolClassifier(experts).fit(X[:200], y[:200])
+    assert pool.score(X[200:], y[200:]) > 0.5
+    assert {row.name for row in pool.table_} == {"softmax", "embedding"}
+    alone = PoolClassifier(experts[1:]).fit(X[:200], y[:200])
+    taxolearn.save(alone, tmp_path / "pool.taxo", dtype="float64")
+    np.testing.assert_array_equal(taxolearn.load(tmp_path / "pool.taxo").predict(X), alone.predict(X))
+
+
+def test_loaded_weights_stay_in_the_file(tmp_path):
+    X, y = problem()
+    taxolearn.save(quick().fit(X, y), tmp_path / "model.taxo")
+    loaded = taxolearn.load(tmp_path / "model.taxo")
+    for array in (loaded.embedding_.coef_, loaded.embedding_.components_, loaded.decoder_.coef_):
+        base = array
+        while isinstance(base, np.ndarray) and base.base is not None:
+            base = base.base
+        assert isinstance(getattr(base, "obj", base), mmap)
+    assert loaded.embedding_.coef_.T.flags.c_contiguous
+
+
 @pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("given", [{}, {"random_features": ("cauchy", 30)}, {"taxonomy": TREE}])
+@pytest.mark.parametrize(
+    "given", [{}, {"random_features": ("cauchy", 30)}, {"taxonomy": TREE}, {"decoder": "top-down"}]
+)
 def test_files(tmp_path, given, several):
+    if several and "decoder" in given:
+        given = {"decoder": "independent"}
     X, y = problem()
     labels = [{name} for name in y] if several else y
     model = quick(**given).fit(X, labels)
@@ -262,7 +377,8 @@ def test_bad_arguments(arguments, message):
         LabelEmbeddingClassifier(**arguments).fit(X, y)
 
 
-def test_softmax_is_for_one_label():
+@pytest.mark.parametrize("decoder", ["softmax", "top-down"])
+def test_some_decoders_are_for_one_label(decoder):
     X, y = problem()
     with pytest.raises(ValueError, match="one label per row"):
-        quick(decoder="softmax").fit(X, [{name} for name in y])
+        quick(decoder=decoder).fit(X, [{name} for name in y])

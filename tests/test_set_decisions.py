@@ -142,3 +142,13 @@ def test_thresholds_are_the_best_of_all():
         p, y = proba[:, label], truth[:, label]
         best = max(f1(p > t, y) for t in np.arange(-0.05, 1.0, 0.05))
         assert f1(p > thresholds[label], y) == pytest.approx(best)
+
+
+def test_a_label_that_is_hardly_ever_found_keeps_its_threshold():
+    proba = np.linspace(0.4, 0.0, 200)[:, None].repeat(2, axis=1)
+    truth = np.zeros((200, 2), dtype=int)
+    truth[150, 0] = 1  # behind 150 others: an F1 of 0.013
+    truth[[2, 9], 1] = 1  # among the first ten: an F1 of 1/3
+    thresholds = best_thresholds(proba, sp.csr_array(truth))
+    assert thresholds[0] == 0.5
+    assert proba[9, 1] > thresholds[1] > proba[10, 1] or proba[2, 1] > thresholds[1] > proba[3, 1]

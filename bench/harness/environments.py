@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,17 @@ class Environments:
 
 def setup(folder: Path) -> Environments:
     """Make the environments of the libraries to compare with; nothing is done twice."""
-    return Environments(most=environment(folder, "most"), pecos=environment(folder, "pecos", "--no-deps"))
+    return Environments(most=interpreter(folder, "most"), pecos=interpreter(folder, "pecos"))
+
+
+def interpreter(folder: Path, name: str | None) -> Path:
+    """That of the environment with this name, or this one; nothing is done twice in a run."""
+    return Path(sys.executable) if name is None else _environment_of_libraries(folder, name)
+
+
+@cache
+def _environment_of_libraries(folder: Path, name: str) -> Path:
+    return environment(folder, name, *(("--no-deps",) if name == "pecos" else ()))
 
 
 def environment(folder: Path, name: str, *options: str) -> Path:

@@ -396,6 +396,8 @@ class Frequencies(Figure):
                 )
         ax.set_xlim(3e-4, 1.2)
         ax.set_ylim(3e-4, 1.2)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_minor_formatter("")
 
 
 @dataclass(frozen=True)

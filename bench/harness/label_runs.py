@@ -1,17 +1,14 @@
 """Whole jobs with several labels per row: done by a model in this process, timed and scored."""
 
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench.harness.cases import Cases
-from bench.harness.environments import environment
+from bench.harness.environments import interpreter
 from bench.harness.isolated import isolated
 from bench.harness.memory import growth, megabytes, reset_peak
 from bench.harness.report import machine
@@ -78,13 +75,8 @@ def _do_split(job: LabelJob, entry: LabelModel, n_threads: int, score: Score) ->
 def run_label_cases(options: Namespace, cases: Cases, measure: Measure, models: Mapping[str, LabelModel]) -> None:
     """Let the chosen models do the chosen jobs, each in a process of its own and in the environment that it needs."""
 
-    @cache
-    def python(name: str) -> Path:
-        return environment(options.folder, name, *(("--no-deps",) if name == "pecos" else ()))
-
     def work(arguments: dict[str, Any]) -> dict[str, Any]:
-        name = models[arguments["model"]].environment
-        where = sys.executable if name is None else python(name)
+        where = interpreter(options.folder, models[arguments["model"]].environment)
         return isolated(measure, arguments, options.threads, options.limit, where)
 
     run_cases(options, cases, measure, work)

@@ -155,11 +155,11 @@ PredictTop = Callable[[Any, int], Labels]  # numbers of the k most probable clas
 
 @dataclass(frozen=True)
 class TopModel:
-    """How to fit rows of very many classes, the settings to choose from, and whether the environment is PECOS's."""
+    """How to fit rows of very many classes, the settings to choose from, and the environment, as in ``LabelModel``."""
 
     fit: Callable[..., PredictTop]
     grid: tuple[dict[str, float], ...] = ({},)
-    pecos: bool = False
+    environment: str | None = None
 
 
 @dataclass

@@ -86,7 +86,7 @@ CLASSIFIERS = {
     "napkinXC HSM": Classifier(partial(classifier, kind="HSM"), LOWER_PENALTIES),
 }
 TOP_MODELS = {
-    f"napkinXC {kind}": TopModel(partial(top, kind=kind), ({"C": 1.0}, {"C": 10.0}, {"C": 100.0}))
+    f"napkinXC {kind}": TopModel(partial(top, kind=kind), ({"C": 1.0}, {"C": 10.0}, {"C": 100.0}), "labels")
     for kind in ("PLT", "HSM")
 }
 JOB_MODELS = {

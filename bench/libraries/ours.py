@@ -60,6 +60,7 @@ from taxolearn.features import TableFeatures
 from taxolearn.kernels import Linear, PerClass
 
 _INTERCEPT_VARIANCE = 1.0  # of classifiers
+_TOP_GAP = 1e-2  # of support vector machines of very many classes
 
 
 def solver(task: Task, method: str = "lbfgs") -> Solver:
@@ -240,8 +241,18 @@ def _embeddings_alone() -> Any:
 def top_down(rows: Rows) -> PredictTop:
     """A softmax at every inner node of the tree; a class that lies on such a node has a leaf of its own below it."""
     model = TopDownClassifier(rows.data.taxonomy, labels="own", n_threads=rows.n_threads)
-    model.fit(rows.X, rows.classes[rows.y])
+    return _best(model.fit(rows.X, rows.classes[rows.y]), rows)
 
+
+def recursive_top(rows: Rows, loss: str, C: float) -> PredictTop:
+    """Recursive regularization with one variance of all nodes."""
+    model = RecursiveRegularizationClassifier(
+        rows.data.taxonomy, loss=loss, tying="shared", C=C, tuning=None, tol=_TOP_GAP, n_threads=rows.n_threads
+    )
+    return _best(model.fit(rows.X, rows.classes[rows.y]), rows)
+
+
+def _best(model: Any, rows: Rows) -> PredictTop:
     def predict(X: Any, k: int) -> Labels:
         labels, _ = model.top_classes(X, k)
         return columns_of(labels.ravel(), rows.classes).reshape(labels.shape)
@@ -257,7 +268,11 @@ CLASSIFIERS = {
     ),
     "taxolearn, flat": Classifier(partial(classifier, tree=False), tuple({"variance": value} for value in VALUES)),
 }
-TOP_MODELS = {"taxolearn, top-down": TopModel(top_down)}
+TOP_MODELS = {
+    "taxolearn, top-down": TopModel(top_down),
+    "taxolearn, RR-SVM": TopModel(partial(recursive_top, loss="hinge"), ({"C": 1.0},)),
+    "taxolearn, RR-SVM, squared": TopModel(partial(recursive_top, loss="squared_hinge"), ({"C": 1.0},)),
+}
 RBF_MODELS = {"taxolearn": rbf_model}
 JOB_MODELS = {
     "taxolearn, pool": JobModel(pool, "PoolClassifier(taxonomy=...) on TableFeatures() of texts, everything by default")
@@ -350,6 +365,9 @@ LABEL_MODELS = {
     ),
 }
 GENE_MODELS = {
+    "taxolearn, logistic, RBF": LabelModel(
+        partial(several_labels, hierarchy=True, kernel="rbf"), f'{_OF_LABELS}, kernel="rbf" and the hierarchy'
+    ),
     "taxolearn, logistic, flat": LabelModel(several_labels, f"{_OF_LABELS}, without the hierarchy"),
     "taxolearn, logistic": LabelModel(partial(several_labels, hierarchy=True), f"{_OF_LABELS} and the hierarchy"),
     "taxolearn, squared hinge": LabelModel(

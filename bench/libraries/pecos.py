@@ -89,7 +89,7 @@ def top(rows: Rows, C: float) -> PredictTop:
 
 
 CLASSIFIERS = {"PECOS XLinear": Classifier(classifier, LOWER_PENALTIES, pecos=True)}
-TOP_MODELS = {"PECOS XLinear": TopModel(top, ({"C": 1.0}, {"C": 10.0}, {"C": 100.0}), pecos=True)}
+TOP_MODELS = {"PECOS XLinear": TopModel(top, ({"C": 1.0}, {"C": 10.0}, {"C": 100.0}), "pecos")}
 JOB_MODELS = {
     "PECOS XLinear": JobModel(
         chosen_by_a_tenth(classifier, WIDE_PENALTIES, ("pecos.xmc.base", "pecos.xmc.xlinear")),

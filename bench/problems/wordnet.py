@@ -8,12 +8,11 @@ from bench.problems.data import data_directory
 from bench.problems.jobs import Job, held_out_share
 from taxolearn import Taxonomy
 
-_LEAST_ROWS = 2  # of a class
 _TEST_SHARE = 0.2
 
 
-def wordnet() -> Job:
-    """Glosses and first hypernyms of nouns; classes are hypernyms of two or more, in the tree of first hypernyms.
+def wordnet(least_rows: int = 2) -> Job:
+    """Glosses and first hypernyms of nouns; classes are hypernyms of so many nouns, in the tree of first hypernyms.
 
     A class may lie on an inner node, above other classes. Every class has a training row.
     """
@@ -23,7 +22,7 @@ def wordnet() -> Job:
     parent = {row["synset"]: row["hypernyms"].split()[0] for row in rows if row["hypernyms"]}
     gloss = {row["synset"]: row["gloss"] for row in rows}
     names, counts = np.unique(list(parent.values()), return_counts=True)
-    classes = set(names[counts >= _LEAST_ROWS].tolist())
+    classes = set(names[counts >= least_rows].tolist())
     chosen = [synset for synset in gloss if parent.get(synset) in classes]
     y = np.array([parent[synset] for synset in chosen])
     test, train = held_out_share(y, _TEST_SHARE)

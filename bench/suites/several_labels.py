@@ -66,7 +66,7 @@ def _reliability(options: Namespace, shown: Result) -> Result:
     """Frequency of labels by their probability, of all cases that are known."""
     result = Result.of(
         options,
-        title="Several labels per row: how often labels of each probability are right",
+        title="How often labels of each probability are right",
         columns={"problem": "job", "library": "model", "calibration": COLUMNS["calibration"]},
         figure=Frequencies(),
         notes=[_FREQUENCIES],

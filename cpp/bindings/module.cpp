@@ -6,6 +6,7 @@
 namespace py = pybind11;
 
 namespace taxolearn::python {
+void bind_bayes(py::module_& module);
 void bind_classes(py::module_& module);
 void bind_kernels(py::module_& module);
 void bind_likelihood(py::module_& module);
@@ -36,6 +37,7 @@ PYBIND11_MODULE(TAXOLEARN_MODULE, module) {
   taxolearn::python::bind_fit(module);
   taxolearn::python::bind_data(module);
   taxolearn::python::bind_embedding(module);
+  taxolearn::python::bind_bayes(module);
   taxolearn::python::bind_margin(module);
   taxolearn::python::bind_recursive(module);
   taxolearn::python::bind_select(module);

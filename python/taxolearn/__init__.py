@@ -9,6 +9,7 @@ from taxolearn.couplings.factors import LearnedCoupling
 from taxolearn.couplings.graph import Graph
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
+from taxolearn.estimators.hierarchical_bayes import HierarchicalBayesClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.label_embedding import LabelEmbedding
 from taxolearn.estimators.margin import MaxMarginTreeClassifier
@@ -20,6 +21,7 @@ from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.estimators.top_down_nodes import TopDownResult
 from taxolearn.estimators.top_down_tuning import LevelParameters
 from taxolearn.files.save_and_load import load, read_report, save
+from taxolearn.fitting.bayes import BayesResult
 from taxolearn.fitting.expectation import ExpectationResult
 from taxolearn.fitting.fit import FitResult, Solver
 from taxolearn.fitting.margin import MarginResult
@@ -31,6 +33,7 @@ from taxolearn.tuning.hyperparameters import Hyperparameters
 from taxolearn.tuning.search import LearningResult
 
 __all__ = [
+    "BayesResult",
     "Blocks",
     "CentroidClassifier",
     "ClassGraph",
@@ -38,6 +41,7 @@ __all__ = [
     "ExpectationResult",
     "FitResult",
     "Graph",
+    "HierarchicalBayesClassifier",
     "Hyperparameters",
     "Independent",
     "KernelLogisticClassifier",

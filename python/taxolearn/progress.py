@@ -88,8 +88,10 @@ def fit_progress(verbose: int, tol: float) -> Iterator[ProgressCallback | None]:
 
 
 @contextmanager
-def round_progress(verbose: int) -> Iterator[Callable[[int, int, float, float], None] | None]:
-    """Yield a callback for the rounds of ``fit_expectation``, shown as in ``fit_progress``."""
+def round_progress(
+    verbose: int, title: str = "expectations", changes: str = "bound"
+) -> Iterator[Callable[[int, int, float, float], None] | None]:
+    """Yield a callback for the rounds of ``fit_expectation`` or others, shown as in ``fit_progress``."""
     if verbose >= 2:
         yield _print_round
         return
@@ -105,7 +107,7 @@ def round_progress(verbose: int) -> Iterator[Callable[[int, int, float, float], 
         nonlocal shown
         if time.perf_counter() - begin >= delay:
             shown = True
-            console.print(f"expectations: round {number}, change of bound {change:.1e}", end="\r", highlight=False)
+            console.print(f"{title}: round {number}, change of {changes} {change:.1e}", end="\r", highlight=False)
 
     try:
         yield show

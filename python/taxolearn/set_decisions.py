@@ -27,6 +27,7 @@ Booleans = npt.NDArray[np.bool_]
 SET_LOSSES = ("hamming", "f1", "hierarchical", "zero-one")
 """Names of the losses that sets can be chosen for."""
 _LEAST_MASS = 1e-13  # expected number of labels that is left out of a sum
+_LEAST_F1 = 0.1  # on held-out rows, of a label that gets a threshold of its own
 _DEVIATIONS = 9.0  # of a number of labels, beyond which its probability is nothing
 _BATCH = 2**22  # numbers of an array
 
@@ -235,7 +236,9 @@ def best_thresholds(proba: Floats, truth: Any) -> Floats:
     Returns
     -------
     ndarray of shape (n_labels,)
-        A label is answered where its probability is above its threshold; 0.5 for labels that no row has.
+        A label is answered where its probability is above its threshold; 0.5 for labels that no row has, and for those
+        whose largest F1 is below 0.1: the threshold of a label that is hardly ever found would be passed by half of
+        all rows.
     """
     columns = sp.csc_array(truth)
     out = np.full(proba.shape[1], 0.5)
@@ -250,5 +253,6 @@ def best_thresholds(proba: Floats, truth: Any) -> Floats:
         f1 = 2 * np.cumsum(is_right[order]) / (np.arange(1, len(order) + 1) + len(positive))
         f1[p[:-1] == p[1:]] = 0.0  # no threshold parts equal ones
         best = int(f1.argmax())
-        out[label] = 0.5 * (p[best] + p[best + 1])
+        if f1[best] >= _LEAST_F1:
+            out[label] = 0.5 * (p[best] + p[best + 1])
     return out

@@ -11,6 +11,7 @@
 #include "taxolearn/base/matrix_block.hpp"
 #include "taxolearn/base/product.hpp"
 #include "taxolearn/base/vector.hpp"
+#include "taxolearn/data/parts.hpp"
 
 namespace taxolearn {
 namespace {
@@ -323,7 +324,12 @@ void project_dense(const InputView& X, DenseView<const double> S, DenseView<doub
 
 void project_sparse(const InputView& X, DenseView<const double> S,
                     const std::function<void(Index, DenseView<double>)>& take, const Execution& execution) {
-  const Blocks parts = feature_parts(X, small_parts_per_thread, execution);
+  project_parts(X, S, feature_parts(X, small_parts_per_thread, execution).size, take, execution);
+}
+
+void project_parts(const InputView& X, DenseView<const double> S, Index features_per_part,
+                   const std::function<void(Index, DenseView<double>)>& take, const Execution& execution) {
+  const Blocks parts(input_features(X), features_per_part);
   parallel_for(parts.number(), execution, [&](Index part) {
     auto rows = Matrix<double>::uninitialised(parts.length(part), S.cols);
     std::visit([&](const auto& x) { project(x, S, parts.first(part), rows.view()); }, X);

@@ -620,3 +620,69 @@ def fit_margin(
     progress: _ProgressCallback | None = None,
 ) -> MarginResult: ...
 def max_marginals(gradients: _Floats, parents: Sequence[int], n_threads: int = 1) -> _Floats: ...
+
+# -- Hierarchical Bayes ------------------------------------------------------------------------------------------------
+
+class WeightMoments:
+    def take_squares(self) -> _Floats: ...
+    def take_spreads(self) -> _Floats: ...
+    def take_variances(self) -> _Floats: ...
+    @property
+    def intercept_variances(self) -> _Floats: ...
+
+def weight_moments(
+    *,
+    X: Any,
+    sample_weight: _Floats | None = None,
+    weights: _Floats,
+    intercepts: _Floats,
+    link: Link,
+    taxonomy: Taxonomy,
+    groups: Sequence[int],
+    variances: _Floats,
+    intercept_variance: float,
+    with_variances: bool = False,
+    n_threads: int = 1,
+    progress: Any = None,
+) -> WeightMoments: ...
+def observed_information(
+    *,
+    X: Any,
+    sample_weight: _Floats | None = None,
+    weights: _Floats,
+    intercepts: _Floats,
+    link: Link,
+    n_threads: int = 1,
+) -> _Floats: ...
+
+class VariationalResult:
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def bounds(self) -> _Floats: ...
+    @property
+    def intercepts(self) -> _Floats: ...
+    @property
+    def intercept_variances(self) -> _Floats: ...
+    def take_weights(self) -> _Floats: ...
+    def take_variances(self) -> _Floats: ...
+    def take_rates(self) -> _Floats: ...
+
+def fit_variational(
+    *,
+    X: _Floats,
+    sample_weight: _Floats | None = None,
+    label_offsets: npt.NDArray[np.int64],
+    labels: npt.NDArray[np.int32],
+    link: Link,
+    taxonomy: Taxonomy,
+    groups: Sequence[int],
+    shapes: Sequence[float],
+    rates: _Floats,
+    variances: _Floats,
+    intercept_variance: float,
+    max_rounds: int = 1000,
+    tol: float = 1e-5,
+    n_threads: int = 1,
+    progress: _ProgressCallback | None = None,
+) -> VariationalResult: ...

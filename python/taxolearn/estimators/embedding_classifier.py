@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,28 +10,25 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from taxolearn.blocks import Blocks
 from taxolearn.estimators.base import TaxonomyClassifier
+from taxolearn.estimators.embedding_decoders import EmbeddedRows, fit_decoder, held_out_rows, unfitted_decoder
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.label_embedding import LabelEmbedding, read_any_labels
 from taxolearn.estimators.random_features import RandomFeatures, best_bandwidth, check_random_features
-from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
+from taxolearn.estimators.top_down import TopDownClassifier
 from taxolearn.targets import LabelForm, is_label_sets
 from taxolearn.taxonomy.tree import Taxonomy
-from taxolearn.tuning.cross_validation import CrossValidation
-from taxolearn.validation import check_choice, check_inputs, check_number
+from taxolearn.validation import check_inputs, check_number
 
 __all__ = ["LabelEmbeddingClassifier"]
 
 Floats = npt.NDArray[np.float64]
-Decoder = KernelLogisticClassifier | RecursiveRegularizationClassifier
 
-_DECODERS = ("auto", "softmax", "independent")
-_WORK = 4_000_000  # rows times classes that hyperparameters are learned on
-_LEAST_ROWS = 2_000
-_FOLDS = 3
 _BATCH = 2**24  # elements of a block of probabilities, or of features
 
 
@@ -45,11 +43,13 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
     ----------
     embedding : LabelEmbedding, default=None
         How labels are embedded, not fitted; None stands for ``LabelEmbedding()``.
-    decoder : {"auto", "softmax", "independent"} or classifier, default="auto"
-        The model of the classes: one softmax, for one label per row; each label by itself; or by "auto" the first for
-        one label per row and the second for several. A ``KernelLogisticClassifier`` or
-        ``RecursiveRegularizationClassifier`` has all choices of its own; then ``taxonomy``, ``class_weight``,
-        ``tuning``, ``tol`` and ``max_iter`` of this model do not matter for it.
+    decoder : {"auto", "softmax", "independent", "top-down"} or classifier, default="auto"
+        The model of the classes: one softmax, for one label per row; each label by itself; a softmax at every inner
+        node of the taxonomy, or where there is none of a balanced tree of the embedded classes. "auto" takes the second
+        for several labels per row; for one label the first, or the last from 2^28 rows times classes on. A
+        ``KernelLogisticClassifier``, ``RecursiveRegularizationClassifier`` or ``TopDownClassifier`` has all choices of
+        its own; then ``taxonomy``, ``class_weight``, ``tuning``, ``tol`` and ``max_iter`` of this model do not matter
+        for it.
     random_features : pair or None, default=None
         ("gaussian", m) or ("cauchy", m) puts m random cosines between embedding and decoder, for the Gaussian or the
         Laplacian kernel.
@@ -61,12 +61,14 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of labels for the decoder.
     tuning : "cv", CrossValidation or None, default="cv"
-        How the decoder's hyperparameters are learned. "cv" compares a few values of one variance, or follows the
-        gradient under a tree, on a sample of the rows if they are many.
+        How the decoder's hyperparameters are learned. "cv" holds out a fifth of the rows, embeds all rows by a
+        regression that has not seen these, so that they lie where new rows do, and compares a few values of one
+        variance, or follows the gradient under a tree. With many rows and classes it takes some classes, for several
+        labels per row some rows. A ``CrossValidation`` is that of the decoder alone, given the embedding.
     tol : float, default=1e-5
         Certified duality gap of the decoder, relative to its objective.
     max_iter : int, default=1000
-        Largest number of its iterations.
+        Largest number of its iterations. Nothing else stops a fit before it has the certificate.
     n_threads : int or None, default=None
         Number of threads; None takes all that the process may use.
     random_state : int, RandomState instance or None, default=0
@@ -79,12 +81,13 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     taxonomy_ : Taxonomy or None
-        The taxonomy, with a leaf for each class; for several labels per row as given.
+        The taxonomy, with a leaf for each class; for several labels per row as given. Of a top-down decoder without
+        one, the tree of clusters.
     is_multilabel_ : bool
         Whether ``y`` had any number of labels per row.
     embedding_ : LabelEmbedding
         Fitted: its ``nearest_classes`` and ``class_similarity`` tell which classes are alike.
-    decoder_ : KernelLogisticClassifier or RecursiveRegularizationClassifier
+    decoder_ : KernelLogisticClassifier, RecursiveRegularizationClassifier or TopDownClassifier
         Fitted to embedded rows.
     random_features_ : RandomFeatures or None
         Frequencies, and the bandwidth that was given or chosen.
@@ -137,7 +140,7 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = not isinstance(self.decoder, KernelLogisticClassifier)
+        tags.classifier_tags.multi_label = not isinstance(self.decoder, KernelLogisticClassifier | TopDownClassifier)
         return tags
 
     # -- Fitting ------------------------------------------------------------------------------------------------------
@@ -163,12 +166,12 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
         kind = check_random_features(self.random_features)
         if self.bandwidth is not None:
             check_number("bandwidth", self.bandwidth, least=0, strict=True)
-        X, classes, form, sets, _ = read_any_labels(self, X, y, sample_weight)
-        decoder = self._unfitted_decoder(form is not None, X.shape[0], len(classes))
+        X, classes, form, sets, weights = read_any_labels(self, X, y, sample_weight)
+        decoder = unfitted_decoder(self, form is not None, X.shape[0], len(classes))
         embedding = LabelEmbedding(verbose=self.verbose) if self.embedding is None else clone(self.embedding)
         embedding.set_params(taxonomy=self.taxonomy, n_threads=self.n_threads)
         embedding.fit(X, y, sample_weight)
-        Z = embedding.transform(X)
+        Z = embed_rows(embedding, X)
         features = None
         if kind is not None:
             random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
@@ -178,41 +181,28 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
                 labelled = np.flatnonzero(rarest >= 0)
                 bandwidth = best_bandwidth(kind[0], Z[labelled], rarest[labelled], random)
             features = RandomFeatures.draw(*kind, Z.shape[1], bandwidth, random)
-        decoder.fit(Z if features is None else features.transform(Z), y, sample_weight)
+        honest = None
+        if isinstance(self.decoder, str) and isinstance(self.tuning, str):
+            held = held_out_rows(sets, self.random_state)
+            other = self._embedding_without(held, embedding, X, y, sample_weight)
+            honest = other if features is None else features.transform(other), held
+        rows = EmbeddedRows(Z if features is None else features.transform(Z), y, weights, classes, form, sets)
+        decoder = fit_decoder(decoder, embedding, rows, honest)
         self.embedding_, self.random_features_, self.decoder_ = embedding, features, decoder
         self.classes_, self.taxonomy_ = decoder.classes_, decoder.taxonomy_
         return self
 
-    def _unfitted_decoder(self, is_multilabel: bool, n_rows: int, n_classes: int) -> Decoder:
-        if not isinstance(self.decoder, str):
-            if not isinstance(self.decoder, KernelLogisticClassifier | RecursiveRegularizationClassifier):
-                raise TypeError(
-                    "decoder must be a name, a KernelLogisticClassifier or a RecursiveRegularizationClassifier, got "
-                    f"{type(self.decoder).__name__}"
-                )
-            given: Decoder = clone(self.decoder)
-            return given
-        name = check_choice("decoder", self.decoder, _DECODERS)
-        if name == "softmax" and is_multilabel:
-            raise ValueError('decoder="softmax" is for one label per row, but y has any number; use "independent"')
-        tuning = self.tuning
-        if isinstance(tuning, str) and tuning == "cv":
-            most = max(_WORK // n_classes, _LEAST_ROWS)
-            search = "scale" if self.taxonomy is None else "gradient"
-            tuning = CrossValidation(_FOLDS, subset=most if most < n_rows else None, search=search)
-        common: dict[str, Any] = {
-            "taxonomy": self.taxonomy,
-            "class_weight": self.class_weight,
-            "tuning": tuning,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "n_threads": self.n_threads,
-            "random_state": self.random_state,
-            "verbose": self.verbose,
-        }
-        if name == "independent" or is_multilabel:
-            return RecursiveRegularizationClassifier(**common)
-        return KernelLogisticClassifier("linear", labels="own", **common)
+    def _embedding_without(
+        self, held: npt.NDArray[np.bool_], embedding: LabelEmbedding, X: Any, y: Any, sample_weight: Any
+    ) -> npt.NDArray[Any]:
+        """Embeddings by a regression that has not seen some rows, so that these lie where new rows do."""
+        weights = np.ones(len(held)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        other = clone(embedding).set_params(ridge=embedding.ridge_, verbose=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            Z = embed_rows(other.fit(X, y, np.where(held, 0.0, weights)), X)
+        missing = embedding.coef_.shape[0] - Z.shape[1]
+        return np.pad(Z, ((0, 0), (0, missing))) if missing > 0 else Z
 
     def _learned_arguments(self) -> dict[str, Any]:
         decoder = clone(self.decoder_).set_params(**self.decoder_._learned_arguments())
@@ -243,7 +233,7 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
 
     def _mapped(self, X: Any) -> Any:
         """What the decoder sees of checked inputs."""
-        Z = self.embedding_.transform(X)
+        Z = embed_rows(self.embedding_, X)
         return Z if self.random_features_ is None else self.random_features_.transform(Z)
 
     def _output(self, X: Any, output: str) -> Floats:
@@ -293,7 +283,7 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
         return np.concatenate([labels for labels, _ in parts]), np.concatenate([values for _, values in parts])
 
     def _best(self, Z: Any, k: int) -> tuple[npt.NDArray[Any], Floats]:
-        if isinstance(self.decoder_, RecursiveRegularizationClassifier):
+        if not isinstance(self.decoder_, KernelLogisticClassifier):
             return self.decoder_.top_classes(Z, k)
         p = self.decoder_.predict_proba(Z)
         k = min(k, p.shape[1])
@@ -310,6 +300,15 @@ class LabelEmbeddingClassifier(TaxonomyClassifier):
         if not is_label_sets(y):
             raise ValueError("y has one label per row, but the model has any number; give sets or an indicator")
         return self.decoder_.score(self._mapped(check_inputs(self, X, reset=False)), y, sample_weight)
+
+
+def embed_rows(embedding: LabelEmbedding, X: Any) -> npt.NDArray[Any]:
+    """Embeddings of rows for a decoder, in the precision of the inputs; some rows after the other."""
+    dtype = np.result_type(*(part.dtype for part in X.matrices)) if isinstance(X, Blocks) else X.dtype
+    out = np.empty((X.shape[0], embedding.coef_.shape[0]), dtype=dtype)
+    for rows in gen_batches(X.shape[0], max(1, _BATCH // out.shape[1])):
+        out[rows] = embedding.transform(X[rows])
+    return out
 
 
 def _joined(parts: list[Any]) -> Any:

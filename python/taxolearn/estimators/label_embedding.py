@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from taxolearn import _core
 from taxolearn.couplings.factors import ClassFactors
 from taxolearn.estimators.class_sums import class_numbers, row_batches
 from taxolearn.fitting.embedding import EMBEDDING_METHODS, fit_embedding
@@ -193,7 +194,7 @@ class LabelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.ridge_ = fitted.ridge
         self.n_iter_ = max(fitted.iterations, 1)
         self.singular_values_ = np.sqrt(fitted.values)
-        self.coef_, self.intercept_ = np.ascontiguousarray(fitted.weights.T), fitted.intercepts
+        self.coef_, self.intercept_ = fitted.weights.T, fitted.intercepts
         k = len(self.intercept_)
         self.mean_, self.whitening_ = np.zeros(k), np.eye(k)
         if self.whiten:
@@ -234,14 +235,24 @@ class LabelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _class_means(self, X: Any, membership: Any) -> Floats:
         sums = np.zeros((membership.shape[1], len(self.intercept_)))
         for rows in row_batches(X.shape[0], len(self.intercept_)):
-            sums += membership[rows].T @ (X[rows] @ self.coef_.T + self.intercept_)
+            sums += membership[rows].T @ self._predicted(X[rows])
         return np.asarray(sums / np.maximum(self.class_counts_, np.finfo(np.float64).tiny)[:, None])
 
     def transform(self, X: Any) -> Floats:
         """Embeddings of rows, as predicted by their inputs: shape (n_samples, k)."""
         check_is_fitted(self)
-        X = check_inputs(self, X, reset=False)
-        return self._whitened(np.asarray(X @ self.coef_.T, dtype=np.float64) + self.intercept_)
+        return self._whitened(self._predicted(check_inputs(self, X, reset=False)))
+
+    def _predicted(self, X: Any) -> Floats:
+        """Embeddings of checked inputs before they are whitened."""
+        return _core.predict_linear(
+            X=X,
+            weights=np.ascontiguousarray(self.coef_.T),  # they lie in this order after a fit, and in files
+            intercepts=self.intercept_,
+            link=_core.Link.none,
+            output=_core.Output.predictor,
+            n_threads=check_threads(self.n_threads),
+        )
 
     def transform_labels(self, y: Any) -> Floats:
         """Embeddings of labels, the sums of those of a row's labels: shape (n_samples, k)."""

@@ -99,7 +99,8 @@ class MaxMarginTreeClassifier(LabelSetClassifier):
     calibration_ : tuple of float or None
         Temperature and offset of the probabilities.
     thresholds_ : ndarray of shape (n_classes,) or None
-        Of the probabilities, those of the largest F1 of each label on rows held out, with ``calibrate=True``.
+        Of the probabilities, those of the largest F1 of each label on rows held out, with ``calibrate=True``; 0.5 for
+        labels whose largest F1 is below 0.1.
     result_ : MarginResult
         How the fit went: status, certified gap, passes, seconds.
     n_iter_ : int

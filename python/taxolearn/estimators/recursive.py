@@ -143,7 +143,8 @@ class RecursiveRegularizationClassifier(LabelSetClassifier):
     offset_ : float
         Learned or given; 0 for one label per row.
     thresholds_ : ndarray of shape (n_classes,) or None
-        For several labels per row: thresholds of the probabilities with the largest F1 of each label on held-out rows.
+        For several labels per row: thresholds of the probabilities with the largest F1 of each label on held-out rows;
+        0.5 for labels whose largest F1 is below 0.1.
     hyperparameters_ : Hyperparameters
         Those of the fitted model, ``temperature`` among them.
     result_ : FitResult or RecursiveResult

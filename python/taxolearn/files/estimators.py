@@ -43,6 +43,7 @@ __all__ = [
     "unpack_common",
     "unpack_fit",
     "unpack_functions",
+    "unpack_hyperparameters",
     "unpack_transformer",
 ]
 
@@ -107,7 +108,7 @@ def pack_fit(model: Any, packer: Packer) -> dict[str, Any]:
 
 def unpack_fit(model: Any, entry: Any, unpacker: Unpacker, version: int) -> None:
     """Set what ``pack_fit`` stored."""
-    model.hyperparameters_ = _unpack_hyperparameters(entry, unpacker, version)
+    model.hyperparameters_ = unpack_hyperparameters(entry, unpacker, version)
     fit = expect(unpacker.value(entry["fit"]), dict)
     fit = upgrade_fit(fit) if version == 1 else fit
     is_joint = "ranks" in fit
@@ -147,12 +148,12 @@ def describe_classifier(entry: Any, unpacker: Unpacker, version: int) -> dict[st
     """What ``read_report`` says about the functions, the hyperparameters and the fit of a stored classifier."""
     return {
         "functions": expect(entry["functions"]["kind"], str),
-        "hyperparameters": _unpack_hyperparameters(entry, unpacker, version).to_dict(),
+        "hyperparameters": unpack_hyperparameters(entry, unpacker, version).to_dict(),
         "fit": {name: value for name, value in entry["fit"]["mapping"] if name != "timings"},
     }
 
 
-def _unpack_hyperparameters(entry: Any, unpacker: Unpacker, version: int) -> Hyperparameters:
+def unpack_hyperparameters(entry: Any, unpacker: Unpacker, version: int) -> Hyperparameters:
     fields: dict[str, Any] = {"kernel": None} | expect(unpacker.value(entry["hyperparameters"]), dict)
     if version == 1:
         fields = upgrade_hyperparameters(fields)

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
-from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
+from taxolearn.estimators.embedding_decoders import DECODERS
 from taxolearn.estimators.label_embedding import LabelEmbedding
 from taxolearn.estimators.random_features import RandomFeatures
-from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
 from taxolearn.files.container import ContentError, Packer, Unpacker, expect
 from taxolearn.files.estimators import pack_common, unpack_common
 
@@ -32,7 +31,7 @@ def pack_label_embedding(
             "arguments": packer.value(arguments),
             "ridge": float(embedding.ridge_),
             "components": packer.array("components", embedding.components_.astype(dtype)),
-            "coef": packer.array("embedding_coef", embedding.coef_.astype(dtype)),
+            "weights": packer.array("embedding_weights", embedding.coef_.T.astype(dtype)),
             "intercept": packer.array("embedding_intercept", embedding.intercept_),
             "singular_values": packer.array("singular_values", embedding.singular_values_),
             "mean": packer.array("embedding_mean", embedding.mean_),
@@ -56,7 +55,7 @@ def unpack_label_embedding(
     """The classifier, ready to predict; ``unpack_model`` makes the decoder."""
     model = LabelEmbeddingClassifier()
     decoder = unpack_model(expect(entry["decoder"], dict), unpacker, version)
-    if not isinstance(decoder, KernelLogisticClassifier | RecursiveRegularizationClassifier):
+    if not isinstance(decoder, DECODERS):
         raise ContentError("its decoder is of another kind")
     model.decoder_ = decoder
     unpack_common(model, entry, unpacker, version, are_leaves=not getattr(decoder, "is_multilabel_", False))
@@ -87,7 +86,7 @@ def _unpack_embedding(entry: Any, model: LabelEmbeddingClassifier, unpacker: Unp
         embedding.blocks_in_ = model.blocks_in_
     embedding.label_form_ = getattr(model.decoder_, "label_form_", None)
     embedding.ridge_ = expect(entry["ridge"], float)
-    embedding.coef_ = unpacker.array(entry["coef"], None, model.n_features_in_)
+    embedding.coef_ = unpacker.array(entry["weights"], model.n_features_in_, None).T
     k = len(embedding.coef_)
     embedding.components_ = unpacker.array(entry["components"], len(model.classes_), k)
     for name, key, shape in (

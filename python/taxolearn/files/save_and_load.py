@@ -17,12 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from taxolearn.estimators.centroid import CentroidClassifier
 from taxolearn.estimators.embedding_classifier import LabelEmbeddingClassifier
+from taxolearn.estimators.hierarchical_bayes import HierarchicalBayesClassifier
 from taxolearn.estimators.kernel_logistic import KernelLogisticClassifier
 from taxolearn.estimators.margin import MaxMarginTreeClassifier
 from taxolearn.estimators.naive_bayes import NaiveBayesClassifier
 from taxolearn.estimators.pool import PoolClassifier
 from taxolearn.estimators.recursive import RecursiveRegularizationClassifier
 from taxolearn.estimators.top_down import TopDownClassifier
+from taxolearn.files.bayes import describe_bayes, pack_bayes, unpack_bayes
 from taxolearn.files.container import (
     Container,
     ContentError,
@@ -256,6 +258,7 @@ _KINDS = (
     _Kind(RecursiveRegularizationClassifier, "recursive", pack_recursive, unpack_recursive, describe_recursive),
     _Kind(LabelEmbeddingClassifier, "label embedding", _pack_embedding, _unpack_embedding, _describe_embedding),
     _Kind(MaxMarginTreeClassifier, "max-margin", pack_margin, unpack_margin, describe_margin),
+    _Kind(HierarchicalBayesClassifier, "hierarchical Bayes", pack_bayes, unpack_bayes, describe_bayes),
     _Kind(PoolClassifier, "pool", _pack_pool, _unpack_pool, describe_pool),
 )
 
