@@ -57,7 +57,8 @@ _NOTE = (
     "Published: Mineiro, Karampatziakis 2015, table 2, and the results of their code. Errors are those of "
     "the published split; embeddings have 50 components, ridges by rows left out, and decoders learn variance and "
     "temperature on training rows. Seconds are those of the whole fit, embed s those of the embedding alone; "
-    "processor seconds count all threads, and depend less on what else the machine does."
+    "processor seconds count all threads. Where they are far below the seconds, the machine did other work as well; "
+    "then seconds and rows per second say little."
 )
 
 

@@ -82,9 +82,9 @@ _NOTE = (
     "1.2, 87.0 / 49.8 / 63.3 (0/1, difference, P / R / F1). Kernels are normalized, the sum is the mean of the three. "
     "The decay is 0.5 and C = 1 as in the paper's other experiment; C of RR-LR, 30, and the variance of the softmax "
     "are round numbers: nothing was chosen on test rows. The softmax learns the first class of each protein and "
-    "answers with the path to the most probable leaf; RR-LR answers with the set of largest expected F1, the others with "
-    "any. Genera: 16S DNA, genera with five sequences or more; by level the accuracy of each rank. Naive Bayes is that of "
-    "the RDP, by whether each of the 65,536 words of eight letters occurs."
+    "answers with the path to the most probable leaf; RR-LR answers with the set of largest expected F1, the others "
+    "with any set. Genera: 16S DNA, genera with five sequences or more; by level the accuracy of each rank. Naive "
+    "Bayes is that of the RDP, by whether each of the 65,536 words of eight letters occurs."
 )
 
 

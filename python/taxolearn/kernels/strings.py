@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
@@ -24,6 +25,10 @@ class _OfSequences(Leaf):
     """A kernel whose inputs are sequences."""
 
     reads_sequences = True
+
+    @property
+    @abstractmethod
+    def normalized(self) -> bool: ...
 
     def __post_init__(self) -> None:
         super().__post_init__()
