@@ -49,7 +49,7 @@ __all__ = ["HierarchicalBayesClassifier"]
 Floats = npt.NDArray[np.float64]
 
 _VARIANTS = ("M1", "M2", "M3")
-_INFERENCES = ("map", "variational")
+_INFERENCES = ("map",)
 _LIKELIHOODS = ("softmax", "independent")
 _PRIORS = ("proportions", "fitted")
 _RECORD = np.dtype([("change", np.float64)])
