@@ -15,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from taxolearn.couplings.coupling import ClassCoupling
 from taxolearn.estimators.label_sets import LabelSetClassifier
 from taxolearn.fitting.bayes import (
+    BayesFit,
     BayesState,
     GammaValues,
     NodePrecisions,
     canonical,
     fit_map,
+    fit_variational,
     fitted_prior,
     proportions_prior,
     start_variance,
@@ -49,7 +51,7 @@ __all__ = ["HierarchicalBayesClassifier"]
 Floats = npt.NDArray[np.float64]
 
 _VARIANTS = ("M1", "M2", "M3")
-_INFERENCES = ("map",)
+_INFERENCES = {"map": 100, "variational": 1000}  # with most rounds, unless max_rounds says so
 _LIKELIHOODS = ("softmax", "independent")
 _PRIORS = ("proportions", "fitted")
 _RECORD = np.dtype([("change", np.float64)])
@@ -70,9 +72,10 @@ class HierarchicalBayesClassifier(LabelSetClassifier):
     variant : {"M1", "M2", "M3"}, default="M3"
         What has a precision of its own: the children of a node together; these for each feature, by variational
         inference only; or each node.
-    inference : {"map"}, default="map"
+    inference : {"map", "variational"}, default="map"
         "map" takes the most probable weights, around which their posterior is a Gaussian with the diagonal of the
-        Hessian.
+        Hessian. "variational" finds the Gaussian of all weights together that makes a lower bound of the likelihood
+        largest, for up to a few hundred features, which it takes as a dense array.
     likelihood : {"softmax", "independent"}, default="softmax"
         Of all classes together, or of each against the rest, which any number of labels per row need.
     prior : {"proportions", "fitted"}, default="proportions"
@@ -89,14 +92,17 @@ class HierarchicalBayesClassifier(LabelSetClassifier):
         model. None stands for values that suit the scale of the data.
     round_tol : float, default=0.02
         Rounds end when the logarithm of no variance changes by more than this.
-    max_rounds : int, default=100
-        Largest number of rounds. If it is reached, the model is usable, and a ``ConvergenceWarning`` says so.
+    max_rounds : int, default=None
+        Largest number of rounds; None stands for 100, or 1000 of variational inference. If it is reached, the model is
+        usable, and a ``ConvergenceWarning`` says so.
     checkpoint : str or path, default=None
-        File that holds the state after every round. A fit of the same problem goes on from there.
+        File that holds the state after every round of ``inference="map"``. A fit of the same problem goes on from
+        there.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied into ``sample_weight``.
     tol : float, default=1e-6
-        Certified duality gap of the last fit, relative to the objective; rounds before it are content with less.
+        Certified duality gap of the last fit, relative to the objective; rounds before it are content with less. Of
+        variational inference, the rise of the bound in a round, relative to its size, at which it ends.
     max_iter : int, default=1000
         Largest number of iterations of each fit.
     solver : {"auto", "lbfgs", "ncg"} or Solver, default="auto"
@@ -126,15 +132,15 @@ class HierarchicalBayesClassifier(LabelSetClassifier):
     hyperparameters_ : Hyperparameters
         Inferred variances of the groups by their names, for "M2" means over the features, and what was given.
     bayes_result_ : BayesResult
-        How inference went: status, rounds, changes of variances.
-    result_ : FitResult
-        How the last fit went, with its certified gap.
+        How inference went: status, rounds, changes of variances or values of the bound.
+    result_ : FitResult or None
+        How the last fit went, with its certified gap; None for variational inference.
     is_multilabel_ : bool
         Whether ``y`` had any number of labels per row.
     label_form_ : LabelForm or None
         How these were written.
     n_iter_ : int
-        Iterations of the solver in all rounds.
+        Iterations of the solver in all rounds; rounds of variational inference.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -169,7 +175,7 @@ class HierarchicalBayesClassifier(LabelSetClassifier):
         intercept_variance: float = 1.0,
         variances: Any = None,
         round_tol: float = 0.02,
-        max_rounds: int = 100,
+        max_rounds: int | None = None,
         checkpoint: Any = None,
         class_weight: Mapping[Any, float] | str | None = None,
         tol: float = 1e-6,
@@ -242,29 +248,12 @@ class HierarchicalBayesClassifier(LabelSetClassifier):
             X, y = check_inputs(self, X, y, reset=True)
             targets = label_targets(y, taxonomy, "own")
         problem, nodes = self._problem(X, targets, sample_weight)
-        prior, start = self._prior(problem, nodes), self._start(problem, nodes)
-        solver, verbose = as_solver(self.solver), int(self.verbose)
-        with fit_progress(verbose, self.tol) as progress, round_progress(verbose, "inference", "variances") as rounds:
-            fitted = fit_map(
-                problem,
-                nodes,
-                prior,
-                start=self._resumed(problem, nodes, start),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                round_tol=self.round_tol,
-                max_rounds=self.max_rounds,
-                solver=solver,
-                n_threads=check_threads(self.n_threads),
-                progress=progress,
-                round_progress=rounds,
-                after_round=None if self.checkpoint is None else lambda state: self._write_state(problem, nodes, state),
-            )
+        fitted = self._inferred(problem, nodes, self._prior(problem, nodes), self._start(problem, nodes))
         self.classes_, self.label_form_ = targets.classes, form
         self.taxonomy_ = targets.taxonomy if form is None else taxonomy
         self.coef_, self.intercept_ = fitted.functions.coef, fitted.functions.intercept
         self.posterior_, self.result_, self.bayes_result_ = fitted.posterior, fitted.result, fitted.bayes
-        self.n_iter_ = fitted.bayes.iterations
+        self.n_iter_ = fitted.bayes.iterations if self.inference == "map" else fitted.bayes.rounds
         self._state = (nodes.names, fitted.state.variances)
         by_group = fitted.state.variances.mean(axis=0)
         self.hyperparameters_ = Hyperparameters(
@@ -276,24 +265,53 @@ class HierarchicalBayesClassifier(LabelSetClassifier):
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
 
+    def _inferred(self, problem: Problem, nodes: NodePrecisions, prior: GammaValues, start: BayesState) -> BayesFit:
+        solver, verbose = as_solver(self.solver), int(self.verbose)
+        common: dict[str, Any] = {"tol": self.tol, "n_threads": check_threads(self.n_threads)}
+        common["max_rounds"] = _INFERENCES[self.inference] if self.max_rounds is None else self.max_rounds
+        if self.inference == "variational":
+            limit = solver.kernel_settings().memory_limit
+            with fit_progress(verbose, self.tol) as progress:
+                return fit_variational(
+                    problem, nodes, prior, start=start, memory_limit=limit, progress=progress, **common
+                )
+        with fit_progress(verbose, self.tol) as progress, round_progress(verbose, "inference", "variances") as rounds:
+            return fit_map(
+                problem,
+                nodes,
+                prior,
+                start=self._resumed(problem, nodes, start),
+                max_iter=self.max_iter,
+                round_tol=self.round_tol,
+                solver=solver,
+                progress=progress,
+                round_progress=rounds,
+                after_round=None if self.checkpoint is None else lambda state: self._write_state(problem, nodes, state),
+                **common,
+            )
+
     def _check_arguments(self) -> None:
         if not (self.taxonomy is None or isinstance(self.taxonomy, Taxonomy)):
             raise TypeError(f"taxonomy must be a taxolearn.Taxonomy or None, got {type(self.taxonomy).__name__}")
         check_choice("variant", self.variant, _VARIANTS)
-        check_choice("inference", self.inference, _INFERENCES)
+        check_choice("inference", self.inference, tuple(_INFERENCES))
         check_choice("likelihood", self.likelihood, _LIKELIHOODS)
         check_choice("prior", self.prior, _PRIORS)
         self._samples()
         check_number("intercept_variance", self.intercept_variance, least=0)
         check_number("round_tol", self.round_tol, least=0, strict=True)
-        check_number("max_rounds", self.max_rounds, least=0, integer=True)
+        is_map = self.inference == "map"
+        if self.max_rounds is not None:
+            check_number("max_rounds", self.max_rounds, least=0 if is_map else 1, integer=True)
+        if not (is_map or self.checkpoint is None):
+            raise ValueError('checkpoint is for inference="map"; leave it out')
         check_number("tol", self.tol, least=0, strict=True)
         check_number("max_iter", self.max_iter, least=0, integer=True)
         check_number("verbose", int(self.verbose), least=0, integer=True)
         solver = as_solver(self.solver)
         if solver.products != "auto" or solver.rank is not None or solver.rank_tolerance is not None:
             raise ValueError("solver: products of kernel matrices are not for this linear model; leave them out")
-        if self.variant == "M2" and self.inference == "map":
+        if self.variant == "M2" and is_map:
             raise ValueError('variant="M2" has variances of features, which need inference="variational"; got "map"')
 
     def _read_sets(self, X: Any, y: Any) -> tuple[Any, Targets, LabelForm]:
@@ -392,16 +410,21 @@ class HierarchicalBayesClassifier(LabelSetClassifier):
         return BayesState(variances, changes, iterations, products, arrays.get("point"), space)
 
     def _unconverged(self) -> Iterator[str]:
-        if self.bayes_result_.status == "max_rounds":
-            changes = self.bayes_result_.changes
+        inferred, fit = self.bayes_result_, self.result_
+        if fit is None and inferred.status == "max_rounds":
             yield (
-                f"Variances still changed by {changes[-1]:.1e} in round {len(changes)}. Raise max_rounds (now "
-                f"{self.max_rounds}), or round_tol (now {self.round_tol:g}) if this accuracy is enough."
+                f"The bound was still rising in round {inferred.rounds}. Raise max_rounds, or tol (now {self.tol:g}) "
+                "if this accuracy is enough."
             )
-        if self.result_.status != "converged":
+        elif inferred.status == "max_rounds":
             yield (
-                f"The last fit stopped after {self.result_.iterations} iterations (certified relative gap "
-                f"{self.result_.relative_gap:.1e}, tol={self.tol:g}). Raise max_iter (now {self.max_iter}), or tol if "
+                f"Variances still changed by {inferred.changes[-1]:.1e} in round {inferred.rounds}. Raise max_rounds, "
+                f"or round_tol (now {self.round_tol:g}) if this accuracy is enough."
+            )
+        if fit is not None and fit.status != "converged":
+            yield (
+                f"The last fit stopped after {fit.iterations} iterations (certified relative gap "
+                f"{fit.relative_gap:.1e}, tol={self.tol:g}). Raise max_iter (now {self.max_iter}), or tol if "
                 "this accuracy is enough."
             )
 

@@ -1,9 +1,10 @@
-"""Hierarchical Bayesian logistic regression by partial MAP inference (Gopal, Yang, TKDD 9, 2015, section 3).
+"""Hierarchical Bayesian logistic regression by partial MAP or variational inference (Gopal, Yang, TKDD 9, 2015, 3).
 
 Weights of nodes are Gaussian around those of their parents, ``w_n ~ N(w_parent(n), I / alpha_g(n))``, and so are those
 of each feature where precisions belong to features. The precisions have Gamma priors. A round fits the most probable
 weights at given variances, to a certified gap, and then moves the variances to where the posterior of the precisions
-has its mean, given a Laplace approximation of the posterior of the weights. ``docs/hierarchical-bayes.md`` derives it.
+has its mean, given a Laplace approximation of the posterior of the weights. Variational inference maximizes a bound of
+the log likelihood over distributions of both. ``docs/hierarchical-bayes.md`` derives it.
 """
 
 from collections.abc import Callable
@@ -31,6 +32,7 @@ __all__ = [
     "WeightPosterior",
     "canonical",
     "fit_map",
+    "fit_variational",
     "fitted_prior",
     "proportions_prior",
     "start_variance",
@@ -41,7 +43,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 RoundCallback = Callable[[int, int, float, float], None]  # round, products, objective, largest relative change
 
-_ROUGH, _FINE = 1e-3, 1e-4  # gaps of the fits of rounds: at first, and once variances change by less than
+_ROUGH, _FINE = 1e-3, 1e-4  # gaps of the fits of rounds: at first, and at most once variances change by less than
 _SETTLED = 0.1
 _START = 10.0  # mean prior variance of a predictor to begin with
 _SMALLEST, _LARGEST = 1e-10, 1e10  # variances
@@ -227,10 +229,10 @@ class BayesState:
 
 @dataclass(frozen=True)
 class BayesFit:
-    """What inference leaves; classes are in sorted order."""
+    """What inference leaves; classes are in sorted order. Variational inference has no certified fit."""
 
     functions: LinearFunctions
-    result: FitResult
+    result: FitResult | None
     posterior: WeightPosterior
     bayes: BayesResult
     state: BayesState
@@ -245,7 +247,7 @@ def start_variance(problem: Problem) -> float:
 
 def canonical(X: Any) -> Any:
     """Inputs in which no row has a feature twice, so that squares are squares of sums."""
-    if not sp.issparse(X) or X.hascanonical_format:
+    if not sp.issparse(X) or X.has_canonical_format:
         return X
     X = X.copy()
     X.sum_duplicates()
@@ -376,8 +378,10 @@ def fit_map(
     status = "converged" if max_rounds == 0 else "max_rounds"
     X = problem.X
     while len(state.changes) < max_rounds:
-        rough = _ROUGH if not state.changes or state.changes[-1] > _SETTLED else _FINE
-        settings = solver.fit_settings(max(tol, rough), max_iter, keep_point=True)
+        # A gap bounds the square of a distance, so that the errors of variances are of the size of its root.
+        is_rough = not state.changes or state.changes[-1] > _SETTLED
+        gap = max(tol, _ROUGH if is_rough else min(_FINE, round_tol**2))
+        settings = solver.fit_settings(gap, max_iter, keep_point=True)
         now = _at_variances(problem, nodes, state.variances)
         fit = fit_functions(now, settings, products, point=state.point, n_threads=n_threads, progress=progress)
         squares, spreads, _, _ = _moments(now, nodes, fit, state.variances, n_threads)
@@ -417,6 +421,81 @@ def fit_map(
         posterior,
         BayesResult(status, len(state.changes), state.changes, (), iterations, spent),
         replace(state, point=fit.point, space=fit.result.space),
+    )
+
+
+def fit_variational(
+    problem: Problem,
+    nodes: NodePrecisions,
+    prior: GammaValues,
+    *,
+    start: BayesState,
+    tol: float,
+    max_rounds: int,
+    memory_limit: float,
+    n_threads: int = 1,
+    progress: ProgressCallback | None = None,
+) -> BayesFit:
+    """Maximize Bouchard's bound over distributions of the weights of all nodes together and of the precisions.
+
+    Parameters
+    ----------
+    problem, nodes, prior, start, n_threads
+        As for ``fit_map``; of the start only the variances count.
+    tol : float
+        Rounds end when the bound rises by less, relative to its size.
+    max_rounds : int
+        Largest number of rounds, at least 1.
+    memory_limit : float
+        Bytes that the covariances of the nodes may take.
+    progress : callable, optional
+        Called after each round with the rise of the bound in place of a gap.
+    """
+    n_rows, n_features = problem.X.shape
+    needed = 8 * (nodes.n_nodes * (n_features + 1) ** 2 + n_rows * n_features)
+    if needed > memory_limit:
+        raise ValueError(
+            f'inference="variational" keeps a covariance of {n_features} features for each of {nodes.n_nodes} nodes, '
+            f'{needed / 1e6:.3g} MB, more than memory_limit; take inference="map", fewer features, or a solver with '
+            "more memory"
+        )
+    X = problem.X.toarray() if sp.issparse(problem.X) else problem.X
+    targets = problem.targets
+    if isinstance(targets, LabelSets):
+        offsets, labels = targets.offsets, targets.labels
+    else:
+        offsets, labels = np.arange(n_rows + 1, dtype=np.int64), np.asarray(targets, dtype=np.int32)
+    found = _core.fit_variational(
+        X=np.ascontiguousarray(X, dtype=np.float64),
+        sample_weight=problem.sample_weight,
+        label_offsets=offsets,
+        labels=labels,
+        link=_core.Link[problem.link],
+        taxonomy=_core.Taxonomy(nodes.parents),
+        groups=nodes.groups.tolist(),
+        shapes=prior.shape.tolist(),
+        rates=prior.rate,
+        variances=start.variances,
+        intercept_variance=problem.intercept_variance,
+        max_rounds=max_rounds,
+        tol=tol,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    posterior = WeightPosterior(
+        np.ascontiguousarray(found.take_variances()[:, problem.order].T),
+        found.intercept_variances[problem.order],
+        GammaValues(nodes.names, prior.shape + 0.5 * _weights_of_groups(nodes, X), found.take_rates()),
+        prior,
+    )
+    coef = np.ascontiguousarray(found.take_weights()[:, problem.order].T)
+    bounds = tuple(found.bounds.tolist())
+    return BayesFit(
+        LinearFunctions(coef, found.intercepts[problem.order]),
+        None,
+        posterior,
+        BayesResult("converged" if found.converged else "max_rounds", len(bounds), (), bounds, 0, 0),
+        BayesState(posterior.precisions.scale, (), 0, 0, None, ""),
     )
 
 
