@@ -21,13 +21,13 @@ from taxolearn.fitting.bayes import (
     NodePrecisions,
     canonical,
     fit_map,
-    fit_variational,
     fitted_prior,
     proportions_prior,
     start_variance,
 )
 from taxolearn.fitting.fit import Problem, as_solver
 from taxolearn.fitting.functions import LinearFunctions, linked
+from taxolearn.fitting.variational import fit_variational
 from taxolearn.kernels import Linear
 from taxolearn.kernels.argument import ClassKernels
 from taxolearn.progress import fit_progress, round_progress

@@ -1,10 +1,9 @@
-"""Hierarchical Bayesian logistic regression by partial MAP or variational inference (Gopal, Yang, TKDD 9, 2015, 3).
+"""Hierarchical Bayesian logistic regression by partial MAP inference (Gopal, Yang, TKDD 9, 2015, section 3).
 
 Weights of nodes are Gaussian around those of their parents, ``w_n ~ N(w_parent(n), I / alpha_g(n))``, and so are those
 of each feature where precisions belong to features. The precisions have Gamma priors. A round fits the most probable
 weights at given variances, to a certified gap, and then moves the variances to where the posterior of the precisions
-has its mean, given a Laplace approximation of the posterior of the weights. Variational inference maximizes a bound of
-the log likelihood over distributions of both. ``docs/hierarchical-bayes.md`` derives it.
+has its mean, given a Laplace approximation of the posterior of the weights. ``docs/hierarchical-bayes.md`` derives it.
 """
 
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from taxolearn.progress import ProgressCallback
 from taxolearn.targets import LabelSets, Targets
 
 __all__ = [
+    "BayesFit",
     "BayesResult",
     "BayesState",
     "GammaValues",
@@ -32,11 +32,11 @@ __all__ = [
     "WeightPosterior",
     "canonical",
     "fit_map",
-    "fit_variational",
     "fitted_prior",
     "proportions_prior",
     "start_variance",
     "updated_variances",
+    "weights_of_groups",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -385,7 +385,7 @@ def fit_map(
         now = _at_variances(problem, nodes, state.variances)
         fit = fit_functions(now, settings, products, point=state.point, n_threads=n_threads, progress=progress)
         squares, spreads, _, _ = _moments(now, nodes, fit, state.variances, n_threads)
-        variances = updated_variances(prior, _weights_of_groups(nodes, X), state.variances, squares, spreads)
+        variances = updated_variances(prior, weights_of_groups(nodes, X), state.variances, squares, spreads)
         change = float(np.sqrt(np.mean(np.log(variances / state.variances) ** 2, axis=0)).max())
         state = BayesState(
             variances,
@@ -406,7 +406,7 @@ def fit_map(
     now = _at_variances(problem, nodes, state.variances)
     fit = fit_functions(now, settings, products, point=state.point, n_threads=n_threads, progress=progress)
     squares, spreads, of_weights, of_intercepts = _moments(now, nodes, fit, state.variances, n_threads, keep=True)
-    shape = prior.shape + 0.5 * _weights_of_groups(nodes, X)
+    shape = prior.shape + 0.5 * weights_of_groups(nodes, X)
     posterior = WeightPosterior(
         np.ascontiguousarray(of_weights[:, problem.order].T),
         of_intercepts[problem.order],
@@ -424,82 +424,7 @@ def fit_map(
     )
 
 
-def fit_variational(
-    problem: Problem,
-    nodes: NodePrecisions,
-    prior: GammaValues,
-    *,
-    start: BayesState,
-    tol: float,
-    max_rounds: int,
-    memory_limit: float,
-    n_threads: int = 1,
-    progress: ProgressCallback | None = None,
-) -> BayesFit:
-    """Maximize Bouchard's bound over distributions of the weights of all nodes together and of the precisions.
-
-    Parameters
-    ----------
-    problem, nodes, prior, start, n_threads
-        As for ``fit_map``; of the start only the variances count.
-    tol : float
-        Rounds end when the bound rises by less, relative to its size.
-    max_rounds : int
-        Largest number of rounds, at least 1.
-    memory_limit : float
-        Bytes that the covariances of the nodes may take.
-    progress : callable, optional
-        Called after each round with the rise of the bound in place of a gap.
-    """
-    n_rows, n_features = problem.X.shape
-    needed = 8 * (nodes.n_nodes * (n_features + 1) ** 2 + n_rows * n_features)
-    if needed > memory_limit:
-        raise ValueError(
-            f'inference="variational" keeps a covariance of {n_features} features for each of {nodes.n_nodes} nodes, '
-            f'{needed / 1e6:.3g} MB, more than memory_limit; take inference="map", fewer features, or a solver with '
-            "more memory"
-        )
-    X = problem.X.toarray() if sp.issparse(problem.X) else problem.X
-    targets = problem.targets
-    if isinstance(targets, LabelSets):
-        offsets, labels = targets.offsets, targets.labels
-    else:
-        offsets, labels = np.arange(n_rows + 1, dtype=np.int64), np.asarray(targets, dtype=np.int32)
-    found = _core.fit_variational(
-        X=np.ascontiguousarray(X, dtype=np.float64),
-        sample_weight=problem.sample_weight,
-        label_offsets=offsets,
-        labels=labels,
-        link=_core.Link[problem.link],
-        taxonomy=_core.Taxonomy(nodes.parents),
-        groups=nodes.groups.tolist(),
-        shapes=prior.shape.tolist(),
-        rates=prior.rate,
-        variances=start.variances,
-        intercept_variance=problem.intercept_variance,
-        max_rounds=max_rounds,
-        tol=tol,
-        n_threads=n_threads,
-        progress=progress,
-    )
-    posterior = WeightPosterior(
-        np.ascontiguousarray(found.take_variances()[:, problem.order].T),
-        found.intercept_variances[problem.order],
-        GammaValues(nodes.names, prior.shape + 0.5 * _weights_of_groups(nodes, X), found.take_rates()),
-        prior,
-    )
-    coef = np.ascontiguousarray(found.take_weights()[:, problem.order].T)
-    bounds = tuple(found.bounds.tolist())
-    return BayesFit(
-        LinearFunctions(coef, found.intercepts[problem.order]),
-        None,
-        posterior,
-        BayesResult("converged" if found.converged else "max_rounds", len(bounds), (), bounds, 0, 0),
-        BayesState(posterior.precisions.scale, (), 0, 0, None, ""),
-    )
-
-
-def _weights_of_groups(nodes: NodePrecisions, X: Any) -> Floats:
+def weights_of_groups(nodes: NodePrecisions, X: Any) -> Floats:
     """How many weights have the precision of a group."""
     return nodes.sizes * (1 if nodes.by_feature else X.shape[1])
 
