@@ -189,7 +189,9 @@ def test_fits_of_many_rows_say_what_they_take():
 
 def test_max_margin_trees_beside_their_baselines(tmp_path, data_file):
     data_file("rcv1/rcv1_30k_clean.npz")
-    options = make_parser().parse_args(["max_margin", "--quick", "--threads", "1", "--output", str(tmp_path)])
+    options = make_parser().parse_args(
+        ["max_margin", "--quick", "--parts", "tables", "--threads", "1", "--output", str(tmp_path)]
+    )
     (result,) = max_margin.run(options)
     rows = {row["library"]: row for row in result.rows}
     assert len(rows) == 8 + 7
