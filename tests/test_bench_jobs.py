@@ -261,9 +261,9 @@ def test_wordnet(text_job, monkeypatch):
     y, y_test = (np.where(part == "fruit.pear", "fruit", part) for part in (text_job.y, text_job.y_test))
     tree = Taxonomy.from_edges([("root", "fruit"), ("root", "tool.saw"), ("fruit", "fruit.apple")])
     job = Job("nouns", text_job.X, y, text_job.X_test, y_test, tree)
-    monkeypatch.setattr(wordnet, "wordnet", lambda: job)
+    monkeypatch.setattr(wordnet, "wordnet", lambda least_rows: job)
     monkeypatch.setattr(wordnet, "_ANSWERS", 2)
-    answer = wordnet.measure("taxolearn, top-down", quick=False, n_threads=1)
+    answer = wordnet.measure("taxolearn, top-down", quick=False, n_threads=1, least_rows=2)
     assert 65 < answer["accuracy"] < answer["in_top"] < 100
     assert answer["seconds"] > 0
 

@@ -76,11 +76,11 @@ def test_texts_are_embedded_by_the_model_that_the_file_names(sentence_model, tab
     )
     assert trained["classifier"] == "softmax"
     assert trained["hold_out"]["accuracy"] > 0.6
-    assert list(trained["shares"]) == ["words", "characters", "numbers", "embedding"]
+    assert list(trained["shares"]) == ["words", "characters", "numbers", "curves", "embedding"]
     assert sum(trained["shares"].values()) == pytest.approx(1.0, abs=1e-3)
     assert trained["shares"]["embedding"] > trained["shares"]["numbers"]  # prices say nothing
     pipeline = taxolearn.load(path)
-    assert list(pipeline[-1].blocks_in_) == ["words", "characters", "numbers", "embedding"]
+    assert list(pipeline[-1].blocks_in_) == ["words", "characters", "numbers", "curves", "embedding"]
     assert pipeline[0].embedder_.model == model
     embedded = models[model].texts
     assert len(embedded) == len(set(embedded))  # once, though rows were held out first

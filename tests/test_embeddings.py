@@ -303,7 +303,7 @@ LABELS = ["a" if "apple" in text else "p" for text in TEXTS]
 
 
 def test_tables_have_a_block_of_embeddings():
-    options = {"words": (1, 1), "characters": None, "output": "blocks"}
+    options = {"words": (1, 1), "characters": None, "curves": False, "output": "blocks"}
     features = TableFeatures(text="name", numeric=["price"], embedding_model=make(), **options)
     X = features.fit_transform(TABLE)
     assert X.n_features == {"words": 29, "numbers": 1, "embedding": WIDTH}
@@ -333,11 +333,11 @@ def test_columns_of_embeddings_have_one_scale():
     table = {"x": [3.0, 4.0, 0.0], "y": [4.0, "", -1.0], "n": [1.0, 2.0, 3.0]}
     features = TableFeatures(numeric=["n"], embedding_columns=["x", "y"], output="blocks")
     X = features.fit_transform(table)
-    assert X.n_features == {"numbers": 1, "embedding_columns": 2}
+    assert X.n_features == {"numbers": 1, "curves": 1, "embedding_columns": 2}
     rows = np.array([[3.0, 4.0], [4.0, 0.0], [0.0, -1.0]])
     np.testing.assert_allclose(X["embedding_columns"], rows / np.sqrt((25 + 16 + 1) / 3), rtol=1e-6)
     np.testing.assert_array_equal(features.transform(table)["embedding_columns"], X["embedding_columns"])
-    assert features.get_feature_names_out().tolist() == ["n", "x", "y"]
+    assert features.get_feature_names_out().tolist() == ["n", "n near 2", "x", "y"]
     with pytest.raises(ValueError, match="row 1 of x is 'a', expected a number"):
         features.fit({"x": [1.0, "a"], "y": [1.0, 1.0], "n": [1.0, 1.0]})
 
