@@ -98,10 +98,13 @@ def _name(row: dict[str, Any]) -> str:
 
 
 def _scales(ax: Any, axes: Axes) -> None:
+    from matplotlib.ticker import LogFormatter
+
     if "x" in axes.log:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
-        ax.xaxis.set_minor_formatter("")
+        # Without a power of ten in sight the ticks between are all there is.
+        ax.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.0, 0.5)))
     if "y" in axes.log:
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter("{x:g}")

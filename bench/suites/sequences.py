@@ -50,7 +50,7 @@ def run(options: Namespace) -> list[Result]:
         title="Sequences: proteins with the classes of their enzymes, and 16S DNA with genera",
         columns={
             "problem": "test rows",
-            "kernel": "kernel",
+            "case": "kernel",
             "library": "method",
             "zero_one": "0/1 %",
             "difference": "symmetric difference",
@@ -133,7 +133,7 @@ def _enzymes(data: Proteins, options: Namespace, cases: Cases) -> list[dict[str,
                 begin = time.process_time()
                 answers = method(found, data.Y[order[:count]])
                 times = {"kernel_seconds": found.seconds, "seconds": time.process_time() - begin}
-                shown = {"kernel": kernel, "library": library} | times
+                shown = {"case": kernel, "library": library} | times
                 scored = zip(truths.items(), answers, strict=True)
                 return {
                     "rows": [{"problem": of} | shown | _scores(own, truth, data.depths) for (of, truth), own in scored]
@@ -308,7 +308,7 @@ def _genera(data: Genera, options: Namespace) -> list[dict[str, Any]]:
         ]
         row = {
             "problem": "genera",
-            "kernel": "spectrum 8",
+            "case": "spectrum 8",
             "library": library,
             "zero_one": 100 - right[-1],
             "f1": right[-1],
