@@ -317,7 +317,7 @@ class Lines(Figure):
 def _lines(ax: Any, rows: Rows, axes: Axes, problems: Sequence[str]) -> None:
     _scales(ax, axes)
     for problem, color in zip(problems, ("#0b6e99", "#c8553d", "#5a8f3c", "#7b5ea7"), strict=False):
-        styles = {True: ["-o", "-.^", "--v", ":P", ":X"], False: ["--s", ":D"]}  # of ours and of others, one after the other
+        styles = {True: ["-o", "-.^", "--v", ":P", ":X"], False: ["--s", ":D"]}  # ours and others, in turn
         for library in dict.fromkeys(row["library"] for row in rows if row["problem"] == problem):
             of_line = [row for row in rows if row["problem"] == problem and row["library"] == library]
             of_line = [row for row in of_line if row.get(axes.y) is not None]
